@@ -1,0 +1,44 @@
+# Two commands do everything: `uv run just up` and `uv run just test`.
+
+set shell := ["bash", "-euo", "pipefail", "-c"]
+
+# What there is to do.
+default:
+    @just --list --unsorted
+
+# RabbitMQ, the ledger and the service on this machine; Ctrl-C stops them.
+[no-exit-message]
+up:
+    @exec python -m deploy.local.up
+
+# Everything: style, types, import law, every test against a real RabbitMQ and a real PostgreSQL.
+test *pytest_arguments: servers check
+    python -m pytest {{ pytest_arguments }}
+
+# Style, types and the import law, with nothing started.
+check:
+    ruff check
+    ruff format --check
+    mypy
+    lint-imports
+
+# The servers the tests start, installed where they are missing.
+servers:
+    @python -m deploy.local.install rabbitmq postgresql node
+
+# Measure: `just bench relay`.
+bench name *arguments: servers
+    python -m benchmarks.{{ name }} {{ arguments }}
+
+# Write asyncapi/asyncapi.yaml anew from the service.
+asyncapi:
+    python -m service.edge.asyncapi
+
+# Write the exact version of every package into pyproject.toml; `just pin --upgrade` takes newer ones.
+pin *arguments:
+    python -m deploy.local.pin {{ arguments }}
+
+# The tests against the broker that DLO_TEST_RABBIT_URL names.
+matrix *pytest_arguments:
+    @test -n "${DLO_TEST_RABBIT_URL:-}" || { echo "name a broker: DLO_TEST_RABBIT_URL=amqp://… just matrix" >&2; exit 2; }
+    python -m pytest {{ pytest_arguments }}

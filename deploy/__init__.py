@@ -1,0 +1,1 @@
+"""What the office needs around it on one machine or many."""

@@ -1,0 +1,33 @@
+"""The service, as its settings say: `faststream run service.app:app`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from contextlib import suppress
+from types import FrameType
+
+from service import logs
+from service.composition import Office, create
+from service.settings import BadSettings, load
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    """uvicorn raises the signal again after its shutdown: by then everything is done, so exit 0."""
+    sys.exit(0)
+
+
+def _from_settings() -> Office:
+    try:
+        settings = load()
+    except BadSettings as bad:
+        print(bad, file=sys.stderr)
+        sys.exit(2)
+    logs.configure(settings.log.level, settings.log.format)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        with suppress(ValueError):  # not the main thread: then the signals are somebody else's
+            signal.signal(signal.SIGTERM, _leave)
+    return create(settings)
+
+
+app = _from_settings()

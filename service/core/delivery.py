@@ -1,0 +1,113 @@
+"""The facts of one attempt: which letter, where it failed, how often before, how it ended now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from service.core.history import Death, newest_death
+from service.core.marks import Marks, Origin, Seal, read
+from service.core.outcome import Done, Failed, Outcome, Refused
+from service.core.verdict import Why
+
+NOWHERE = Origin("", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One attempt to hand one letter to one handler, and what its marks say of its past."""
+
+    marks: Marks
+    outcome: Outcome
+    at: datetime
+
+    @property
+    def retries(self) -> int:
+        """How often this letter has been retried before this delivery."""
+        return self.marks.retries
+
+    @property
+    def origin(self) -> Origin:
+        """Where the letter failed."""
+        return self.marks.origin
+
+    def ended(self, outcome: Outcome) -> Delivery:
+        """The same attempt, with another end."""
+        return replace(self, outcome=outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """What a lane read of a message, before anything is believed."""
+
+    message_id: str | None
+    headers: Mapping[str, object]
+    fresh_id: str
+    at: datetime
+
+
+def dead_lettered(
+    envelope: Envelope, flow: str, seal: Seal, machinery: frozenset[str] = frozenset()
+) -> Delivery:
+    """A letter that some queue dead-lettered to us; its newest death is that queue's, by the broker.
+
+    Marks count only where they speak of the same flow, letter and queue; otherwise this is a first
+    failure, for instance of a letter that a consumer copied to another queue, headers and all.
+    """
+    death = newest_death(envelope.headers)
+    if death is None:
+        return without_origin(envelope, flow, "it was not dead-lettered here by a queue")
+    if death.queue in machinery:
+        return without_origin(
+            envelope, flow, f"{death.queue} is a queue of ours, nothing fails there"
+        )
+    known = read(envelope.headers, seal)
+    if isinstance(known, Marks) and _speaks_of(known, envelope, flow, death):
+        deaths = {**known.deaths, death.reason: known.deaths.get(death.reason, 0) + 1}
+        marks = replace(known, deaths=deaths)
+    else:
+        marks = _first_failure(envelope, flow, death)
+    return Delivery(marks, Failed(_says(death), kind=death.reason), envelope.at)
+
+
+def come_back(envelope: Envelope, flow: str, seal: Seal) -> Delivery:
+    """A letter whose wait is over: only our own marks know where it belongs."""
+    known = read(envelope.headers, seal)
+    if not isinstance(known, Marks):
+        return without_origin(envelope, flow, known.reason)
+    if known.flow != flow or envelope.message_id not in (None, known.letter):
+        return without_origin(envelope, flow, "its marks belong to another letter")
+    return Delivery(known, Done(), envelope.at)
+
+
+def without_origin(envelope: Envelope, flow: str, reason: str) -> Delivery:
+    """Nobody vouches for where this letter belongs: it goes to people."""
+    letter = envelope.message_id or envelope.fresh_id
+    marks = Marks(letter, flow, NOWHERE, 0, envelope.at)
+    return Delivery(marks, Refused(f"no origin: {reason}", Why.NO_ORIGIN), envelope.at)
+
+
+def _speaks_of(marks: Marks, envelope: Envelope, flow: str, death: Death) -> bool:
+    same_letter = envelope.message_id in (None, marks.letter)
+    return same_letter and marks.flow == flow and marks.origin.queue == death.queue
+
+
+def _first_failure(envelope: Envelope, flow: str, death: Death) -> Marks:
+    origin = Origin(death.queue, death.exchange, death.routing_key)
+    letter = envelope.message_id or envelope.fresh_id
+    return Marks(letter, flow, origin, 0, envelope.at, {death.reason: 1})
+
+
+def _says(death: Death) -> str:
+    match death.reason:
+        case "rejected":
+            return f"rejected by a consumer of {death.queue}"
+        case "expired":
+            return f"expired in {death.queue}"
+        case "maxlen":
+            return f"pushed out of {death.queue}, which was full"
+        case "delivery_limit":
+            return f"delivered too often from {death.queue}"
+        case _:
+            return f"dead-lettered from {death.queue}"

@@ -1,0 +1,170 @@
+"""The headers we stamp: readable by anyone, believed only when our own key signed them."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+
+RETRY_COUNT = "x-retry-count"
+ORIGINAL_EXCHANGE = "x-original-exchange"
+ORIGINAL_ROUTING_KEY = "x-original-routing-key"
+ORIGINAL_QUEUE = "x-original-queue"
+LETTER = "x-dlo-id"
+FLOW = "x-dlo-flow"
+FIRST_FAILURE = "x-dlo-first-failure"
+DEATHS = "x-dlo-deaths"
+ERROR = "x-dlo-error"
+ERROR_TYPE = "x-dlo-error-type"
+REASON = "x-dlo-reason"
+DUE = "x-dlo-due"
+DROPPED = "x-dlo-dropped-headers"
+SIGNATURE = "x-dlo-signature"
+
+OURS = frozenset(
+    {RETRY_COUNT, ORIGINAL_EXCHANGE, ORIGINAL_ROUTING_KEY, ORIGINAL_QUEUE, LETTER, FLOW}
+    | {FIRST_FAILURE, DEATHS, ERROR, ERROR_TYPE, REASON, DUE, DROPPED, SIGNATURE}
+)
+# The broker's own history (3.x goes on counting from a copy, 4.x ignores it) and the sender's
+# carbon copies (the default exchange would deliver them to any queue) never travel on.
+NEVER_REPUBLISHED = frozenset({"x-death", "CC", "BCC"})
+DEATH_PREFIXES = ("x-first-death-", "x-last-death-")
+LONGEST_ERROR = 1024
+
+MarkValue = str | int | Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The queue a letter failed in, and the address under which it had come there first."""
+
+    queue: str
+    exchange: str
+    routing_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What we remember of a letter between two of its deliveries."""
+
+    letter: str
+    flow: str
+    origin: Origin
+    retries: int
+    first_failure: datetime
+    deaths: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """No marks that may be believed, and why."""
+
+    reason: str
+
+
+ABSENT = Unmarked("no marks")
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The key that signs marks; without one (bare development) marks are believed as read."""
+
+    key: bytes = field(default=b"", repr=False)
+
+    def sign(self, marks: Marks) -> str:
+        """HMAC-SHA256 over letter, flow, origin, count and first failure, each with its length."""
+        origin = marks.origin
+        said = (marks.letter, marks.flow, origin.queue, origin.exchange, origin.routing_key)
+        parts = [_bytes(part) for part in (*said, str(marks.retries), _moment(marks.first_failure))]
+        text = b"".join(b"%d:%b" % (len(part), part) for part in parts)
+        return hmac.new(self.key, text, sha256).hexdigest()
+
+    def vouches(self, marks: Marks, signature: object) -> bool:
+        """Whether these marks were stamped by a holder of the key."""
+        if not self.key:
+            return True
+        return isinstance(signature, str) and hmac.compare_digest(
+            _bytes(signature), self.sign(marks).encode()
+        )
+
+
+def stamp(marks: Marks, seal: Seal) -> dict[str, MarkValue]:
+    """The headers that carry these marks; the next stamp replaces every one of them."""
+    stamped: dict[str, MarkValue] = {
+        RETRY_COUNT: marks.retries,
+        ORIGINAL_EXCHANGE: marks.origin.exchange,
+        ORIGINAL_ROUTING_KEY: marks.origin.routing_key,
+        ORIGINAL_QUEUE: marks.origin.queue,
+        LETTER: marks.letter,
+        FLOW: marks.flow,
+        FIRST_FAILURE: _moment(marks.first_failure),
+        DEATHS: dict(marks.deaths),
+    }
+    if seal.key:
+        stamped[SIGNATURE] = seal.sign(marks)
+    return stamped
+
+
+def read(headers: Mapping[str, object], seal: Seal) -> Marks | Unmarked:
+    """The marks of a letter, if it has any and they may be believed; never an exception."""
+    if LETTER not in headers:
+        return ABSENT
+    marks = _parse(headers)
+    if marks is None:
+        return Unmarked("marks that cannot be read")
+    if not seal.vouches(marks, headers.get(SIGNATURE)):
+        return Unmarked("marks that our key did not sign")
+    return marks
+
+
+def is_dropped(name: str) -> bool:
+    """Whether a header of the original is left out when we publish the letter again."""
+    return name in OURS or name in NEVER_REPUBLISHED or name.startswith(DEATH_PREFIXES)
+
+
+def shorten(text: str, limit: int = LONGEST_ERROR) -> str:
+    """Error text small enough to travel: headers over 128 KiB would close the connection."""
+    clean = _bytes(text)
+    return text if len(clean) <= limit else clean[: limit - 3].decode("utf-8", "ignore") + "…"
+
+
+def _parse(headers: Mapping[str, object]) -> Marks | None:
+    letter, flow = headers.get(LETTER), headers.get(FLOW)
+    queue, exchange = headers.get(ORIGINAL_QUEUE), headers.get(ORIGINAL_EXCHANGE)
+    key, retries = headers.get(ORIGINAL_ROUTING_KEY), headers.get(RETRY_COUNT)
+    since = _when(headers.get(FIRST_FAILURE))
+    if not (isinstance(letter, str) and isinstance(flow, str) and isinstance(queue, str)):
+        return None
+    if not (isinstance(exchange, str) and isinstance(key, str) and since is not None):
+        return None
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
+        return None
+    return Marks(letter, flow, Origin(queue, exchange, key), retries, since, _deaths(headers))
+
+
+def _deaths(headers: Mapping[str, object]) -> dict[str, int]:
+    counts = headers.get(DEATHS)
+    if not isinstance(counts, dict) or len(counts) > 8:
+        return {}
+    return {str(reason)[:32]: n for reason, n in counts.items() if type(n) is int and 0 < n < 2**31}
+
+
+def _moment(moment: datetime) -> str:
+    """Always the same length, so that marks do not grow."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _when(text: object) -> datetime | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _bytes(text: str) -> bytes:
+    """Any text has bytes, names that were no UTF-8 (they arrive as lone surrogates) included."""
+    return text.encode("utf-8", "surrogatepass")

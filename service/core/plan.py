@@ -1,0 +1,136 @@
+"""What the edge must do, as data: send all, confirmed and routed; then settle once, last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from enum import Enum
+from typing import assert_never
+
+from service.core import marks as names
+from service.core.delivery import Delivery
+from service.core.marks import MarkValue, Seal, shorten, stamp
+from service.core.outcome import Failed, Refused
+from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict, Why
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a letter is sent."""
+
+    exchange: str
+    routing_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """This letter, to there: body and properties as they came, marks replaced."""
+
+    to: Address
+    marks: Mapping[str, MarkValue] = field(default_factory=dict)
+
+
+class Settle(Enum):
+    """How the delivery itself ends."""
+
+    ACK = "ack"
+    REQUEUE = "requeue"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Pause, send all (confirmed), settle once. `otherwise` stands in when no queue takes a send.
+
+    Without an `otherwise` an unroutable send is our own topology's fault: the letter is held.
+    """
+
+    settle: Settle
+    sends: tuple[Send, ...] = ()
+    pause: timedelta = timedelta()
+    otherwise: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A way: a confirmed publish, then the acknowledgement."""
+
+    to: Callable[[Delivery, Retry | Bury], Address]
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A way: reject, and let the queue's own dead-letter exchange carry it."""
+
+
+Way = Publish | Reject
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How retries and burials of a flow travel."""
+
+    retry: Way
+    bury: Way
+
+
+def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
+    """The plan that carries out a verdict; the verdict alone decides what happens."""
+    match verdict:
+        case Accept() | Discard():
+            return Plan(Settle.ACK)
+        case Requeue(pause):
+            return Plan(Settle.REQUEUE, pause=pause)
+        case Retry():
+            return _travel(ways.retry, verdict, delivery, _waiting(verdict, delivery, seal))
+        case Bury():
+            return _travel(ways.bury, verdict, delivery, _buried(verdict, delivery, seal))
+        case never:
+            assert_never(never)
+
+
+def returning(delivery: Delivery, to: Address, ways: Ways, seal: Seal) -> Plan:
+    """Send a letter back to where it failed; if nobody is there any more, bury it."""
+    nobody = f"nobody takes it any more at {_place(to)}"
+    lost = delivery.ended(Refused(nobody, Why.UNROUTABLE))
+    back = Send(to, stamp(delivery.marks, seal))
+    burial = plan(Bury(nobody, Why.UNROUTABLE), lost, ways, seal)
+    return Plan(Settle.ACK, (back,), otherwise=burial)
+
+
+def _travel(
+    way: Way, verdict: Retry | Bury, delivery: Delivery, stamped: Mapping[str, MarkValue]
+) -> Plan:
+    match way:
+        case Publish(to):
+            return Plan(Settle.ACK, (Send(to(delivery, verdict), stamped),))
+        case Reject():
+            return Plan(Settle.REJECT)
+        case never:
+            assert_never(never)
+
+
+def _waiting(retry: Retry, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
+    due = delivery.at + retry.after
+    marks = stamp(replace(delivery.marks, retries=retry.number), seal)
+    return marks | _error(delivery) | {names.DUE: round(due.timestamp() * 1000)}
+
+
+def _buried(bury: Bury, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
+    marks = stamp(delivery.marks, seal)
+    return marks | _error(delivery) | {names.REASON: shorten(bury.reason)}
+
+
+def _error(delivery: Delivery) -> dict[str, MarkValue]:
+    match delivery.outcome:
+        case Failed(error, kind) | Refused(error, _, kind):
+            return {names.ERROR: shorten(error), names.ERROR_TYPE: shorten(kind, 255)}
+        case _:
+            return {}
+
+
+def _place(to: Address) -> str:
+    if not to.exchange:
+        return f"queue {to.routing_key}"
+    return f"exchange {to.exchange} with key {to.routing_key}"

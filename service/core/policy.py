@@ -1,0 +1,54 @@
+"""How often a letter is tried again, after which waits, and what is hopeless from the start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from service.core.duration import say
+from service.core.route import Route
+
+FOR_EVER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`max_retries = n` means n retries after the first attempt; -1 means without end."""
+
+    ladder: tuple[timedelta, ...]
+    max_retries: int
+    hopeless: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.ladder:
+            raise ValueError("a ladder needs at least one wait")
+        if self.max_retries < FOR_EVER:
+            raise ValueError(f"max_retries must be -1 or more, not {self.max_retries}")
+
+    def is_spent(self, retries: int) -> bool:
+        """Whether a letter that was retried this often has no retry left."""
+        return self.max_retries != FOR_EVER and retries >= self.max_retries
+
+    def wait_before(self, number: int) -> timedelta:
+        """The wait before this retry; past the end of the ladder the last wait repeats."""
+        return self.ladder[min(number, len(self.ladder)) - 1]
+
+    def in_words(self) -> str:
+        """The rules as a person reads them."""
+        if self.hopeless:
+            return self.hopeless
+        waits = ", ".join(say(wait) for wait in self.ladder)
+        often = (
+            "without end" if self.max_retries == FOR_EVER else f"at most {self.max_retries} times"
+        )
+        return f"retried {often}, after {waits}"
+
+
+def policy_for(
+    key: str, route: Route | None, ladder: tuple[timedelta, ...], max_retries: int
+) -> Policy:
+    """The policy of a routing key: its route's, with the defaults where the route is silent."""
+    if route is None:
+        return Policy(ladder, 0, hopeless=f"no route for {key}")
+    limit = max_retries if route.max_retries is None else route.max_retries
+    return Policy(route.delays or ladder, limit)

@@ -1,0 +1,79 @@
+"""Carry out a plan: send all, confirmed and routed; then settle once, last. The only settling code."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import assert_never
+
+import stamina
+from aio_pika.abc import AbstractIncomingMessage
+from aiormq.exceptions import AMQPError, ChannelInvalidStateError
+
+from service.core.plan import Plan, Send, Settle
+from service.edge.letter import Letter
+from service.edge.post import NotSent, Post, Unroutable
+
+Mend = Callable[[], Awaitable[None]]
+
+
+class Unsettled(Exception):
+    """The delivery was taken from us before we could end it: the broker gives the letter out again."""
+
+
+async def carry_out(
+    plan: Plan, message: AbstractIncomingMessage, letter: Letter, post: Post, mend: Mend
+) -> Plan:
+    """Do what the plan says, and say which plan it was in the end.
+
+    A send that fails is tried again for as long as the delivery is ours: nothing is settled
+    meanwhile, so a crash, a shutdown or a lost connection gives the letter back to its queue.
+    """
+    if plan.pause:
+        await asyncio.sleep(plan.pause.total_seconds())
+    try:
+        for send in plan.sends:
+            await _send(send, letter, post, mend, patient=plan.otherwise is None)
+    except Unroutable:
+        assert plan.otherwise is not None  # a patient send never gives up
+        return await carry_out(plan.otherwise, message, letter, post, mend)
+    await settle(plan.settle, message)
+    return plan
+
+
+async def settle(how: Settle, message: AbstractIncomingMessage) -> None:
+    """End the delivery. Requeue is by reject: RabbitMQ 4.3 does not count a nack."""
+    try:
+        match how:
+            case Settle.ACK:
+                await message.ack()
+            case Settle.REQUEUE:
+                await message.reject(requeue=True)
+            case Settle.REJECT:
+                await message.reject(requeue=False)
+            case never:
+                assert_never(never)
+    except (AMQPError, ChannelInvalidStateError, OSError) as lost:
+        raise Unsettled(repr(lost)) from lost
+
+
+async def _send(send: Send, letter: Letter, post: Post, mend: Mend, *, patient: bool) -> None:
+    try:
+        await post.send(letter, send)  # nearly always: no retry machinery on the way
+    except Unroutable:
+        if not patient:
+            raise
+        await _send_again(send, letter, post, mend, patient=patient)
+    except NotSent:
+        await _send_again(send, letter, post, mend, patient=patient)
+
+
+async def _send_again(send: Send, letter: Letter, post: Post, mend: Mend, *, patient: bool) -> None:
+    faults = (NotSent, Unroutable) if patient else (NotSent,)
+    attempts = stamina.retry_context(
+        on=faults, attempts=None, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2
+    )
+    async for attempt in attempts:
+        with attempt:
+            await mend()
+            await post.send(letter, send)

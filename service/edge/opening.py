@@ -1,0 +1,142 @@
+"""Opening the office: connect, declare, start consuming; again and again until RabbitMQ lets us."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+from aio_pika.abc import AbstractConnection
+from aiormq.exceptions import AMQPError
+from faststream.rabbit import RabbitBroker
+from faststream.rabbit.subscriber import RabbitSubscriber
+
+from service.edge.declare import NotDeclared, declare
+from service.edge.health import Health
+from service.edge.post import RabbitPost
+from service.edge.sentences import place, sentence
+from service.topology.tables import Topology
+
+LONGEST_PAUSE = 15.0
+FAULTS = (AMQPError, NotDeclared, OSError, TimeoutError, RuntimeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Not consuming, since when and why."""
+
+    since: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Consuming."""
+
+
+State = Open | Closed
+
+
+class Opening:
+    """The broker's state, and the way to a better one."""
+
+    def __init__(
+        self,
+        broker: RabbitBroker,
+        post: RabbitPost,
+        topology: Topology,
+        url: str,
+        pause: float,
+        ready: Callable[[], Awaitable[object]],
+    ) -> None:
+        self.broker, self.post = broker, post
+        # FastStream takes callbacks only when a broker is made, and we are made after it.
+        broker._on_close, broker._on_reconnected = (self.lost,), (self.restored,)
+        self._topology, self._url, self._pause, self._ready = topology, url, pause, ready
+        self._log = structlog.get_logger("dlo.rabbitmq")
+        self._mended = 0.0
+        self.state: State = Closed(datetime.now(UTC), f"{place(url)} has not been tried yet")
+
+    async def run(self) -> None:
+        """Open; a broker that is away, or refuses, is tried again until it does not."""
+        pause = self._pause
+        while True:
+            try:
+                await self._open()
+            except FAULTS as error:
+                self._closed(sentence(error, self._url), again=pause)
+                await self._hang_up()
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                self.state = Open()
+                self._log.info("consuming", action="open", rabbitmq=place(self._url))
+                return
+
+    async def stop_intake(self) -> None:
+        """Take no more letters; those in hand are finished. FastStream alone would go on receiving."""
+        for subscriber in self.broker.subscribers:
+            assert isinstance(subscriber, RabbitSubscriber)
+            queue, tag = subscriber._queue_obj, subscriber._consumer_tag
+            if queue is not None and tag is not None and not queue.channel.is_closed:
+                with suppress(*FAULTS):
+                    await queue.cancel(tag, timeout=2)
+                subscriber._consumer_tag = None
+
+    def health(self) -> Health:
+        """For `/readyz`."""
+        match self.state:
+            case Closed(since, why):
+                return Health(False, f"{why} (since {since:%H:%M:%S} UTC)")
+            case Open():
+                return Health(
+                    self.post.is_open, "up" if self.post.is_open else "publishing is down"
+                )
+
+    async def mend(self) -> None:
+        """Declare the topology again: somebody took a piece of it away while letters were moving."""
+        now = asyncio.get_running_loop().time()
+        if now - self._mended < 1.0 or not isinstance(self._connection, AbstractConnection):
+            return
+        self._mended = now
+        try:
+            await declare(self._topology, self._connection)
+        except FAULTS as error:
+            self._log.warning(sentence(error, self._url), action="not_mended")
+
+    def lost(self, _connection: object, error: BaseException | None = None) -> None:
+        """The consuming connection is gone; aio-pika brings it back, and calls this at each try."""
+        if error is None or isinstance(error, asyncio.CancelledError):
+            return
+        self._closed(sentence(error, self._url), again=self._pause)
+
+    def restored(self, _connection: object) -> None:
+        """It is back, consumers and all."""
+        self.state = Open()
+        self._log.info("consuming again", action="open", rabbitmq=place(self._url))
+
+    @property
+    def _connection(self) -> object:
+        return self.broker._connection
+
+    async def _open(self) -> None:
+        await self.broker.connect()
+        assert isinstance(self._connection, AbstractConnection)
+        await declare(self._topology, self._connection)
+        await self.post.open()
+        await self._ready()
+        await self.broker.start()
+
+    async def _hang_up(self) -> None:
+        with suppress(*FAULTS):
+            await self.broker.stop()
+        with suppress(*FAULTS):
+            await self.post.close()
+
+    def _closed(self, why: str, again: float) -> None:
+        since = self.state.since if isinstance(self.state, Closed) else datetime.now(UTC)
+        self.state = Closed(since, why)
+        self._log.warning(f"{why}; trying again in {again:g} s", action="rabbitmq_away")

@@ -1,0 +1,78 @@
+"""A FastStream delivery → the facts about it; nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from aio_pika.abc import AbstractIncomingMessage
+from faststream.rabbit import RabbitMessage
+
+from service.core.delivery import Envelope
+from service.core.outcome import Refused
+from service.core.verdict import Why
+from service.edge.fields import WireTime
+from service.edge.letter import KEPT, Letter
+from service.edge.tolerance import Headers
+
+NAMES = (
+    "content_type",
+    "content_encoding",
+    "correlation_id",
+    "reply_to",
+    "message_id",
+    "type",
+    "app_id",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a letter may weigh before it goes straight to people."""
+
+    max_body: int
+
+
+async def unopened(message: RabbitMessage) -> RabbitMessage:
+    """A decoder that opens nothing: the handler takes the message, whatever its body is."""
+    return message
+
+
+def letter_of(message: AbstractIncomingMessage) -> Letter:
+    """The letter, ready to be sent again."""
+    properties = {name: value for name in KEPT if (value := getattr(message, name))}
+    return Letter(message.body, message.headers, properties)
+
+
+def envelope_of(message: AbstractIncomingMessage, at: datetime) -> Envelope:
+    """What the message says of itself. FastStream's wrapper invents ids: the raw message does not."""
+    return Envelope(message.message_id or None, message.headers, uuid4().hex, at)
+
+
+def fault_in(message: AbstractIncomingMessage, limits: Limits) -> Refused | None:
+    """Why no attempt should be made with this letter: it is absurd, or too large."""
+    if len(message.body) > limits.max_body:
+        size = f"a body of {len(message.body)} bytes is over the limit of {limits.max_body}"
+        return Refused(size, Why.TOO_LARGE)
+    if fault := header_fault(message.headers):
+        return Refused(fault, Why.UNREADABLE)
+    if isinstance(message.timestamp, WireTime) and message.timestamp.is_odd:
+        return Refused(
+            f"the timestamp {message.timestamp.wire} is past the year 9999", Why.UNREADABLE
+        )
+    return next((_not_text(name) for name in NAMES if not _is_text(getattr(message, name))), None)
+
+
+def header_fault(headers: Mapping[str, object]) -> str:
+    """What could not be read in a header table; empty where all could."""
+    return headers.fault if isinstance(headers, Headers) else ""
+
+
+def _not_text(name: str) -> Refused:
+    return Refused(f"the property {name} is not UTF-8", Why.UNREADABLE)
+
+
+def _is_text(value: str | None) -> bool:
+    return value is None or value.isascii() or not any("\udc80" <= c <= "\udcff" for c in value)

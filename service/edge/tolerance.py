@@ -1,0 +1,113 @@
+"""Tolerant reading, installed into pamqp: no header of a stranger can break the connection.
+
+pamqp raises on fields that RabbitMQ accepts (a timestamp past the year 9999, names that are not
+UTF-8, deep nesting); the connection then dies, reconnects to the same message, and dies again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from datetime import datetime
+
+from pamqp import commands, decode, encode, header
+
+from service.edge.fields import LENGTH, WireTime, decode_table, short_text
+
+DEFAULT_LONGEST = 64 * 1024
+
+
+class Headers(dict[str, object]):
+    """A header table as it came: what could be read, the bytes themselves, and what is wrong."""
+
+    __slots__ = ("fault", "raw")
+
+    def __init__(self, raw: bytes, longest: int) -> None:
+        self.raw = raw
+        if len(raw) > longest:  # decoding 60 000 booleans holds the event loop for most of a second
+            self.fault = f"headers of {len(raw)} bytes are over the limit of {longest}"
+            super().__init__()
+        else:
+            read, self.fault = decode_table(raw)
+            super().__init__(read)
+
+
+class Dressed(dict[str, object]):
+    """A header table ready for the wire."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__({"…": None} if raw else {})
+        self.raw = raw
+
+
+def install(longest: int = DEFAULT_LONGEST) -> None:
+    """Teach pamqp to read what RabbitMQ sends and to write it again unchanged; safe to repeat."""
+
+    def table(value: bytes) -> tuple[int, Headers]:
+        end = 4 + LENGTH.unpack_from(value)[0]
+        return end, Headers(bytes(value[4:end]), longest)
+
+    decode.METHODS["table"] = table  # type: ignore[assignment]  # a table is wider here than pamqp's
+    decode.METHODS["shortstr"] = _short_str
+    decode.METHODS["timestamp"] = _timestamp
+    encode.METHODS["table"] = _encode_table
+    encode.METHODS["shortstr"] = _encode_short_str
+    encode.METHODS["timestamp"] = _encode_timestamp
+    _prove()
+
+
+def _short_str(value: bytes) -> tuple[int, str]:
+    end = 1 + value[0]
+    return end, bytes(value[1:end]).decode("utf-8", "surrogateescape")
+
+
+def _timestamp(value: bytes) -> tuple[int, WireTime]:
+    return 8, WireTime.of(struct.unpack_from(">Q", value)[0])
+
+
+def _encode_table(value: dict[str, object] | None) -> bytes:
+    if isinstance(value, Dressed):
+        return LENGTH.pack(len(value.raw)) + value.raw
+    return plain_table(value)
+
+
+def _encode_short_str(value: str) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"str required, received {type(value)}")
+    return short_text(value)
+
+
+def _encode_timestamp(value: datetime) -> bytes:
+    wire = value.wire if isinstance(value, WireTime) else int(value.timestamp())
+    return struct.pack(">Q", wire)
+
+
+plain_table: Callable[..., bytes] = encode.field_table
+
+POISON = (
+    b"\x04when" + b"T" + b"\xff" * 8,
+    b"\x02\xff\xfe" + b"t\x01",
+    b"\x04deep"
+    + b"A"
+    + LENGTH.pack(5 * 500)
+    + b"".join(b"A" + LENGTH.pack(5 * n) for n in range(499, -1, -1)),
+)
+
+
+def _prove() -> None:
+    """A start-up self-test: another pamqp may have moved the places where we stand in."""
+    for field in POISON:
+        properties = commands.Basic.Properties(
+            headers=Dressed(field),  # type: ignore[arg-type]  # as above
+            content_type="\udcff",
+        )
+        wire = header.ContentHeader(body_size=0, properties=properties).marshal()
+        back = header.ContentHeader()
+        back.unmarshal(wire)
+        table = back.properties.headers
+        if not (isinstance(table, Headers) and table.raw == field and table.fault):
+            raise RuntimeError(
+                "this version of pamqp cannot be taught to read every header: pin 4.0.1"
+            )

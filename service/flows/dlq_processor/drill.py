@@ -1,0 +1,59 @@
+"""The drill: three consumers as any team might write them, one that passes, one that fails, one of each."""
+
+from __future__ import annotations
+
+from faststream import AckPolicy
+from faststream.rabbit import Channel, RabbitBroker, RabbitMessage, RabbitQueue
+from faststream.rabbit.subscriber import RabbitSubscriber
+
+from service.core.marks import RETRY_COUNT
+from service.edge.reading import unopened
+from service.flows.dlq_processor import topology as tables
+from service.flows.dlq_processor.policy import Rules
+
+
+class DrillFailure(Exception):
+    """What a drill consumer was asked to do."""
+
+
+async def accept(message: RabbitMessage) -> None:
+    """`rk.test.pass`: all is well."""
+
+
+async def fail(message: RabbitMessage) -> None:
+    """`rk.test.fail`: always rejected."""
+    raise DrillFailure("this letter always fails")
+
+
+async def fail_then_pass(message: RabbitMessage) -> None:
+    """`rk.test.fail.pass`: rejected first, accepted when it was retried."""
+    if not message.headers.get(RETRY_COUNT):
+        raise DrillFailure("this letter fails the first time")
+
+
+def subscribe(broker: RabbitBroker, rules: Rules) -> None:
+    """Plain consumers: an exception rejects the letter, and the queue's dead-letter exchange takes it."""
+
+    def consumer(queue: RabbitQueue, title: str, description: str) -> RabbitSubscriber:
+        return broker.subscriber(
+            queue,
+            tables.DRILL,
+            channel=Channel(prefetch_count=10, on_return_raises=True),
+            ack_policy=AckPolicy.REJECT_ON_ERROR,
+            no_reply=True,
+            decoder=unopened,
+            title=title,
+            description=description,
+        )
+
+    consumer(tables.pass_queue(rules.kind), "test-pass-queue", "The drill: accepts every letter.")(
+        accept
+    )
+    consumer(tables.fail_queue(rules.kind), "test-fail-queue", "The drill: rejects every letter.")(
+        fail
+    )
+    consumer(
+        tables.fail_pass_queue(rules.kind),
+        "test-fail-pass-queue",
+        "The drill: rejects a letter first and accepts it when it was retried.",
+    )(fail_then_pass)

@@ -1,0 +1,71 @@
+"""The door to the database: an engine for SQLite or PostgreSQL."""
+
+from pathlib import Path
+from sqlite3 import OperationalError
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+from sqlalchemy import Connection, event
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+CONNECT_SECONDS = 3
+COMMAND_SECONDS = 10
+IMMEDIATE = "dlo_immediate"
+
+
+def is_sqlite(url: str) -> bool:
+    """Whether the ledger is a file."""
+    return url.startswith("sqlite")
+
+
+def sqlite_file(url: str) -> Path:
+    """The file of an SQLite URL."""
+    return Path(url.partition(":///")[2])
+
+
+def open_engine(url: str) -> AsyncEngine:
+    """An engine with short time-outs; the folder of an SQLite file is made where it is missing."""
+    if is_sqlite(url):
+        return _sqlite(url)
+    # A connection pooled before the server was restarted is dead: ask before use.
+    return create_async_engine(
+        "postgresql+asyncpg://", async_creator=lambda: dial(url), pool_size=4, pool_pre_ping=True
+    )
+
+
+async def dial(url: str) -> asyncpg.Connection:
+    """A bare PostgreSQL connection. The driver reads the URL itself: it knows sslmode, passfile …"""
+    server = url.replace("+asyncpg", "", 1)
+    return await asyncpg.connect(server, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS)
+
+
+def _sqlite(url: str) -> AsyncEngine:
+    engine = create_async_engine(url)
+    event.listen(engine.sync_engine, "do_connect", lambda *_: _make_folder(url))
+    event.listen(engine.sync_engine, "connect", _prepare)
+    event.listen(engine.sync_engine, "begin", _begin)
+    return engine
+
+
+def _make_folder(url: str) -> None:
+    """When connecting, not before: a folder that cannot be made is a database that is away."""
+    try:
+        sqlite_file(url).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperationalError(f"its folder cannot be made ({error.strerror})") from error
+
+
+def _prepare(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
+    """The driver would open transactions late and never for DDL: with no isolation level, we do."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in ("busy_timeout = 5000", "journal_mode = WAL", "foreign_keys = ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    """A writer takes the lock at once: one that began as a reader cannot wait for it."""
+    immediate = connection.get_execution_options().get(IMMEDIATE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")

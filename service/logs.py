@@ -1,0 +1,50 @@
+"""Log lines: for people on a terminal, JSON elsewhere; values cut to size, control characters escaped."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+LONGEST = 256
+
+
+def configure(level: str, form: str) -> None:
+    """Set up structlog for the process."""
+    people = form == "console" or (form == "auto" and sys.stderr.isatty())
+    last: Processor = (
+        structlog.dev.ConsoleRenderer()
+        if people
+        else structlog.processors.JSONRenderer(ensure_ascii=True)
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            clean,
+            last,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    # They tell every lost connection several times, with tracebacks; we tell it once, in a sentence.
+    for talkative in ("aio_pika", "aiormq"):
+        logging.getLogger(talkative).setLevel(
+            logging.DEBUG if level == "debug" else logging.CRITICAL
+        )
+
+
+def clean(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Names and errors come from strangers: no line breaks, no endless values."""
+    for key, value in event.items():
+        if isinstance(value, str) and (len(value) > LONGEST or not value.isprintable()):
+            event[key] = _plain(value)
+    return event
+
+
+def _plain(text: str) -> str:
+    shown = text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"

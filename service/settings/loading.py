@@ -1,0 +1,59 @@
+"""Reading the settings: all sources, one frozen object, or every fault at once."""
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from service.settings.faults import BadSettings, Fault, faults_of
+from service.settings.model import DlqProcessor, Settings
+from service.settings.sources import Gathered, gather
+
+CODE = Path(__file__).resolve().parents[2]
+
+
+def load(root: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of the project at `root`, or BadSettings with all that is wrong."""
+    root = project_root() if root is None else root.resolve()
+    gathered = gather(root, os.environ if environ is None else environ)
+    settings, faults = _checked(gathered, root)
+    faults = [*gathered.faults, *faults, *_unsigned(gathered)]
+    if settings is None or faults:
+        raise BadSettings(faults)
+    return settings
+
+
+def project_root() -> Path:
+    """Where `settings.toml` is: here, else beside the code, so that any folder will do."""
+    here = Path.cwd()
+    return next((place for place in (here, CODE) if (place / "settings.toml").is_file()), here)
+
+
+def _checked(gathered: Gathered, root: Path) -> tuple[Settings | None, list[Fault]]:
+    context = {"root": root, "tiers": _tiers(gathered)}
+    try:
+        return Settings.model_validate(gathered.values, context=context), []
+    except ValidationError as error:
+        return None, faults_of(error, gathered.origins)
+
+
+def _tiers(gathered: Gathered) -> tuple[timedelta, ...]:
+    """The tiers a route may name; none where they are faulty themselves, which is its own line."""
+    try:
+        return DlqProcessor.model_validate(gathered.values["dlq_processor"]).tiers
+    except ValidationError:
+        return ()
+
+
+def _unsigned(gathered: Gathered) -> list[Fault]:
+    """In production anyone who can publish could forge marks: there must be a key."""
+    marks = gathered.values["marks"]
+    if gathered.values["env"] != "production" or (isinstance(marks, Mapping) and marks.get("key")):
+        return []
+    how = 'python3 -c "import secrets; print(secrets.token_urlsafe(32))"'
+    wrong = (
+        "production needs a key to sign marks with: put one into .secrets.toml or DLO_MARKS__KEY"
+    )
+    return [Fault("marks.key", f"{wrong}; make it with {how}")]

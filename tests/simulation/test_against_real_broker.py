@@ -1,0 +1,74 @@
+"""The simulation is trusted because it is compared: the same letters, the same ends, on a real RabbitMQ."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from uuid import uuid4
+
+import aio_pika
+import pytest
+from aio_pika.abc import AbstractConnection
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from service.simulation.flavour import Flavour, flavour_of
+from tests.simulation.cases import Case, World, cases
+from tests.simulation.on_paper import TooBusy, on_paper
+from tests.simulation.on_rabbit import compare, server_version
+from tests.simulation.sightings import Sightings
+
+EXAMPLES = int(os.environ.get("DLO_EXAMPLES", "24"))
+ABREAST = 5  # cases of one example, side by side: most of their time is waiting
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def connection(runner: asyncio.Runner, rabbit_url: str) -> Iterator[AbstractConnection]:
+    connection = runner.run(aio_pika.connect(rabbit_url))
+    yield connection
+    runner.run(connection.close())
+
+
+def test_letters_end_where_the_simulation_says(
+    runner: asyncio.Runner, connection: AbstractConnection
+) -> None:
+    flavour = flavour_of(server_version(connection))
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(cases(), min_size=ABREAST, max_size=ABREAST))
+    def all_agree(batch: list[Case]) -> None:
+        worlds = [World(case, f"sim{uuid4().hex[:10]}") for case in batch]
+        expected = [_expected(world, flavour) for world in worlds]
+        differences = runner.run(_compare_all(connection, worlds, expected))
+        for world, found in zip(worlds, differences, strict=True):
+            assert not found, f"{world}\n{found}"
+
+    all_agree()
+
+
+def _expected(world: World, flavour: Flavour) -> Sightings:
+    try:
+        return on_paper(world, flavour)
+    except TooBusy:
+        assume(False)
+        raise
+
+
+async def _compare_all(
+    connection: AbstractConnection, worlds: list[World], expected: list[Sightings]
+) -> list[str]:
+    pairs = zip(worlds, expected, strict=True)
+    return await asyncio.gather(*(compare(connection, world, seen) for world, seen in pairs))
