@@ -25,7 +25,7 @@ class Bell:
 
     def wait_until(self, condition: Callable[[], bool], within: float) -> bool:
         """Wait for a condition, for so long; Stopped as soon as the bell rings."""
-        met = wait_until(lambda: self.rung or condition(), within, pause=0.1)
+        met = wait_until(lambda: self.rung or condition(), within, pause=0.2)
         if self.rung:
             raise Stopped
         return met

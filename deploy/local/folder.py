@@ -24,11 +24,11 @@ class Office:
     state: Path
     claim: IO[str]
 
-    def announce(self, link: str) -> None:
-        """Write down where the office is found, for whoever tries to start a second one."""
+    def announce(self, link: str, broker: str = "") -> None:
+        """Write down where the office and a broker of its own are found, for other programs."""
         self.claim.seek(0)
         self.claim.truncate()
-        json.dump({"link": link}, self.claim)
+        json.dump({"link": link, "rabbit_url": broker}, self.claim)
         self.claim.flush()
 
     @property
@@ -51,7 +51,7 @@ class Office:
 def claimed(state: Path = STATE) -> Iterator[Office]:
     """Claim the folder, or Trouble with the link of the office that runs in it."""
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (state / "office.lock").open("a+") as claim:
+    with (state / "office.json").open("a+") as claim:
         try:
             # The kernel lets go of it with the process, however that ends.
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,7 +59,10 @@ def claimed(state: Path = STATE) -> Iterator[Office]:
             raise Trouble(f"an office already runs in this folder{_where(claim)}") from None
         office = Office(state, claim)
         office.announce("")
-        yield office
+        try:
+            yield office
+        finally:
+            office.announce("")
 
 
 def _where(claim: IO[str]) -> str:

@@ -20,7 +20,8 @@ from deploy.local.served import Served, serve
 from deploy.local.trouble import Trouble
 from deploy.local.wanted import Wanted, wanted, without_password
 from service.ledger import schema
-from service.ledger.away import LedgerAway, place
+from service.ledger.away import LedgerAway
+from service.ledger.reaching import place
 
 READY_DEADLINE = 60.0
 FOREVER = float("inf")
@@ -39,6 +40,7 @@ def open_office(office: Office, started: ExitStack, bell: Bell) -> None:
     if node:
         await_node(node, bell)
     served = start_service(plan, env, office, started)
+    office.announce(served.link, node.url if node else "")
     await_ready(served, bell)
     print_banner(served, broker, plan)
     watch(served, node, bell)
@@ -77,7 +79,6 @@ def start_service(plan: Wanted, env: dict[str, str], office: Office, started: Ex
     started.callback(office.forget_service)
     started.callback(served.end, plan.grace + 5)
     started.callback(say, "stopping")
-    office.announce(served.link)
     return served
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from sqlite3 import OperationalError
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
-from sqlalchemy import Connection, event
+from sqlalchemy import URL, Connection, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -41,7 +41,8 @@ async def dial(url: str) -> asyncpg.Connection:
 
 
 def _sqlite(url: str) -> AsyncEngine:
-    engine = create_async_engine(url)
+    # Not the URL as text: a file may have a "?" in its name.
+    engine = create_async_engine(URL.create("sqlite+aiosqlite", database=str(sqlite_file(url))))
     event.listen(engine.sync_engine, "do_connect", lambda *_: _make_folder(url))
     event.listen(engine.sync_engine, "connect", _prepare)
     event.listen(engine.sync_engine, "begin", _begin)

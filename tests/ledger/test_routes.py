@@ -7,11 +7,13 @@ import pytest
 
 from deploy.local.postgres import Server
 from service.core.route import ReturnTo, Route
+from service.ledger import changes
 from service.ledger.away import LedgerAway
 from service.ledger.engine import sqlite_file
 from service.ledger.routes import Away, Routes, Up
 from service.ledger.schema import upgrade
 from tests.ledger.conftest import POLL, TIERS, Log, run_sql, watched
+from tests.servers.proxy import proxied
 from tests.servers.waiting import eventually
 
 S = timedelta(seconds=1)
@@ -130,6 +132,25 @@ async def test_postgres_goes_away_and_comes_back(
         await eventually(lambda: routes.state == Up())
         await run_sql(postgres_url, "DELETE FROM dlq_event_config")
         await eventually(lambda: not routes.book.exact, within=1)
+
+
+async def test_a_line_that_goes_dead_without_a_word_is_noticed_and_left(
+    postgres: Server, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "SILENCE_SECONDS", 0.2)
+    await upgrade(postgres_url)
+    async with proxied("127.0.0.1", postgres.port) as proxy:
+        url = postgres_url.replace(f":{postgres.port}/", f":{proxy.port}/")
+        log = Log()
+        async with watched(url, log) as routes:
+            await asyncio.wait_for(routes.loaded.wait(), 5)
+            proxy.black_hole()
+            # Twice: leaving the dead line must not hang on it either.
+            await eventually(lambda: len(log.lines("database_away")) == 2, within=20)
+            assert "did not answer in time" in str(routes.state)
+            await run_sql(postgres_url, "INSERT INTO dlq_event_config (name) VALUES ('new')")
+            proxy.heal()
+            await eventually(lambda: routes.book.find("new") == Route("new"), within=15)
 
 
 async def test_an_sqlite_file_goes_away_and_another_takes_its_place(sqlite_url: str) -> None:

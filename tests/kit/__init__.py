@@ -1,0 +1,1 @@
+"""What tests of the running service share: its process, a foreign team's queues, a clean broker."""

@@ -1,0 +1,57 @@
+"""A broker with nothing of ours or of an earlier test on it, over AMQP alone: any RabbitMQ will do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aio_pika
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+
+MOST_TIERS = 6
+OURS = ("retry-queue", "dlq-queue", "test-pass-queue", "test-fail-queue", "test-fail-pass-queue")
+TIERS = tuple(
+    f"{name}{n}" for n in range(1, MOST_TIERS) for name in ("retry-queue-", "queue.delay.")
+)
+EXCHANGES = (
+    *("retry-exchange", "route-delay", "dlq-exchange", "test-retry-exchange", "shop"),
+    *(f"retry-exchange-{n}" for n in range(1, MOST_TIERS)),
+)
+FOREIGN = ("orders", "billing", "audit")
+
+
+async def clean(url: str, *more: str) -> None:
+    """Delete what the service declares and what tests declare for foreign teams."""
+    connection = await aio_pika.connect(url)
+    async with connection:
+        channel = await connection.channel()
+        for name in (*OURS, *TIERS, *FOREIGN, *more):
+            await channel.queue_delete(name)
+        for name in EXCHANGES:
+            await channel.exchange_delete(name)
+
+
+@asynccontextmanager
+async def channel_to(url: str, prefetch: int = 100) -> AsyncIterator[AbstractChannel]:
+    """A channel on a connection of its own, with publisher confirms."""
+    connection: AbstractConnection = await aio_pika.connect(url)
+    async with connection:
+        channel = await connection.channel(on_return_raises=True)
+        await channel.set_qos(prefetch_count=prefetch)
+        yield channel
+
+
+async def depth(channel: AbstractChannel, queue: str) -> int:
+    """How many letters are ready in a queue."""
+    declared = await channel.declare_queue(queue, passive=True)
+    return declared.declaration_result.message_count or 0
+
+
+async def drain(channel: AbstractChannel, queue: str) -> list[AbstractIncomingMessage]:
+    """Take every letter that is ready out of a queue."""
+    declared = await channel.get_queue(queue, ensure=False)
+    taken = []
+    while (letter := await declared.get(fail=False)) is not None:
+        await letter.ack()
+        taken.append(letter)
+    return taken

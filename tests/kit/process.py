@@ -1,0 +1,130 @@
+"""The service as its users run it: a process of its own, started by `faststream run`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from deploy.local.ports import free_port
+from tests.servers.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+KEY = "a key for the tests, long enough"
+
+
+@dataclass
+class Service:
+    """A service that can be started, asked, ended politely or not."""
+
+    environment: Mapping[str, str]
+    folder: Path
+    command: Sequence[str] = ()
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+    starts: int = 0
+
+    async def start(self, *, ready: bool = True) -> None:
+        """Start it, and wait until it answers that letters move."""
+        self.spawn()
+        if ready:
+            await eventually(self.is_ready, within=30)
+
+    def spawn(self) -> None:
+        """Start it, and wait for nothing."""
+        self.starts += 1
+        self.process = subprocess.Popen(
+            [*(self.command or faststream()), "--host", "127.0.0.1", "--port", str(self.port)],
+            cwd=ROOT,
+            env={**os.environ, **self.environment},
+            stdout=subprocess.DEVNULL,
+            stderr=self._log(),
+        )
+
+    def kill(self) -> None:
+        """`kill -9`."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """Ask it to end, and return its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self.process is not None and self.process.poll() is None
+
+    def is_ready(self) -> bool:
+        """`/readyz` says 200."""
+        assert self.is_running(), f"the service ended:\n{self.said()}"
+        return self.get("/readyz")[0] == 200
+
+    def get(self, path: str) -> tuple[int, Any]:
+        """Status and JSON (or text) of a GET; status 0 where nobody listens."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.status, _read(answer.read())
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, _read(refusal.read())
+        except OSError:
+            return 0, None
+
+    def said(self) -> str:
+        """Everything it wrote to stderr, over all its lives."""
+        log = self.folder / "service.log"
+        return log.read_text(errors="replace") if log.exists() else ""
+
+    def _log(self) -> IO[bytes]:
+        return (self.folder / "service.log").open("ab")
+
+    def _end(self, how: signal.Signals) -> int:
+        if self.process is None:
+            return 0
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(timeout=40)
+
+
+def faststream() -> tuple[str, ...]:
+    """The command of the README, in this interpreter."""
+    return (sys.executable, "-m", "faststream", "run", "service.app:app")
+
+
+def environment(rabbit_url: str, database_url: str, **settings: str) -> dict[str, str]:
+    """Settings for a test: signed marks, waits of tenths of a second, no drill."""
+    return {
+        "DLO_RABBIT__URL": rabbit_url,
+        "DLO_RABBIT__RECONNECT": "500ms",
+        "DLO_DATABASE__URL": database_url,
+        "DLO_DATABASE__POLL": "100ms",
+        "DLO_MARKS__KEY": KEY,
+        "DLO_DLQ_PROCESSOR__TIERS": '["100ms","150ms","200ms"]',
+        "DLO_DLQ_PROCESSOR__DRILL": "false",
+        "DLO_LOG__FORMAT": "json",
+        **settings,
+    }
+
+
+@asynccontextmanager
+async def running(service: Service, *, ready: bool = True) -> AsyncIterator[Service]:
+    """The service, for the time of a test."""
+    try:
+        await service.start(ready=ready)
+        yield service
+    finally:
+        service.kill()
+
+
+def _read(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode(errors="replace")
