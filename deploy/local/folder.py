@@ -51,7 +51,9 @@ class Office:
 def claimed(state: Path = STATE) -> Iterator[Office]:
     """Claim the folder, or Trouble with the link of the office that runs in it."""
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (state / "office.json").open("a+") as claim:
+    note = state / "office.json"
+    note.touch(mode=0o600)
+    with note.open("a+") as claim:
         try:
             # The kernel lets go of it with the process, however that ends.
             fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)

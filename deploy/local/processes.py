@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
+_ENDED = ("Z", "X")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +24,11 @@ class Process:
 
     @property
     def is_alive(self) -> bool:
-        """Whether this very process runs (a zombie does not)."""
-        alive = bool(self.born) and _birth(self.pid) == self.born
-        if not alive:
-            _reap(self.pid)
-        return alive
+        """Whether this very process runs; a child that has ended is buried on the way."""
+        state, born = _look(self.pid)
+        if not born or born != self.born:
+            return False
+        return state not in _ENDED or _still_ending(self.pid)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal, if the process is still there."""
@@ -75,7 +76,7 @@ def spawn(
 
 def process_of(pid: int) -> Process:
     """The process that has this pid now; one that is gone counts as ended."""
-    return Process(pid, _birth(pid))
+    return Process(pid, _look(pid)[1])
 
 
 def remember(path: Path, process: Process) -> None:
@@ -105,24 +106,26 @@ def wait_until(condition: Callable[[], bool], within: float, pause: float = 0.02
     return True
 
 
-def _reap(pid: int) -> None:
-    """Take the exit status of a child, which is a zombie until somebody does."""
-    with suppress(ChildProcessError, PermissionError):
-        os.waitpid(pid, os.WNOHANG)
+def _still_ending(pid: int) -> bool:
+    """Whether a zombie's threads still hold its ports; one of our own is let go when they do not."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # somebody else's to bury
+        return False
 
 
-def _birth(pid: int) -> str:
-    """When the process was born, or nothing when there is none or only its zombie."""
-    return _birth_by_proc(pid) if (_PROC / "self" / "stat").exists() else _birth_by_ps(pid)
+def _look(pid: int) -> tuple[str, str]:
+    """The state of a process and when it was born; nothing where there is none."""
+    return _look_in_proc(pid) if (_PROC / "self" / "stat").exists() else _look_with_ps(pid)
 
 
-def _birth_by_proc(pid: int) -> str:
+def _look_in_proc(pid: int) -> tuple[str, str]:
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:
-        return ""
+        return "", ""
     fields = stat.rpartition(")")[2].split()  # the name before it may hold spaces and brackets
-    return "" if fields[0] in "ZX" else f"{_boot()}-{fields[19]}"
+    return fields[0], f"{_boot()}-{fields[19]}"
 
 
 def _boot() -> str:
@@ -130,9 +133,9 @@ def _boot() -> str:
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()[:8]
 
 
-def _birth_by_ps(pid: int) -> str:
+def _look_with_ps(pid: int) -> tuple[str, str]:
     line = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.strip()
     state, _, born = line.partition(" ")
-    return "" if state.startswith("Z") else "_".join(born.split())
+    return state[:1], "_".join(born.split())

@@ -159,7 +159,7 @@ class Node:
         return self.folder / "log" / "console"
 
     def _keep_ports(self, chosen: Ports) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._ports_file.write_text(json.dumps(asdict(chosen)))
 
     def _prepare(self) -> None:

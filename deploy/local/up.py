@@ -15,11 +15,11 @@ def main() -> int:
     """Run until the bell rings; 0 then, 1 when something would not run."""
     bell = Bell()
     bell.listen()
-    # Imported only now: it takes a second, in which a Ctrl-C would be a traceback.
-    from deploy.local.opening import open_office
-
     try:
         with claimed() as office, ExitStack() as started:
+            # Imported only now: it takes a second, in which a Ctrl-C would be a traceback.
+            from deploy.local.opening import open_office
+
             open_office(office, started, bell)
     except Stopped:
         say("stopped; letters and ledger are kept for the next time")

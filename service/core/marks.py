@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
+from functools import lru_cache
 
 RETRY_COUNT = "x-retry-count"
 ORIGINAL_EXCHANGE = "x-original-exchange"
@@ -76,10 +76,10 @@ class Seal:
     def sign(self, marks: Marks) -> str:
         """HMAC-SHA256 over letter, flow, origin, count and first failure, each with its length."""
         origin = marks.origin
-        said = (marks.letter, marks.flow, origin.queue, origin.exchange, origin.routing_key)
-        parts = [_bytes(part) for part in (*said, str(marks.retries), _moment(marks.first_failure))]
-        text = b"".join(b"%d:%b" % (len(part), part) for part in parts)
-        return hmac.new(self.key, text, sha256).hexdigest()
+        where = (origin.queue, origin.exchange, origin.routing_key)
+        said = (marks.letter, marks.flow, *where, str(marks.retries), _moment(marks.first_failure))
+        text = "".join([f"{len(part)}:{part}" for part in said])
+        return hmac.digest(self.key, _bytes(text), "sha256").hex()
 
     def vouches(self, marks: Marks, signature: object) -> bool:
         """Whether these marks were stamped by a holder of the key."""
@@ -126,8 +126,9 @@ def is_dropped(name: str) -> bool:
 
 def shorten(text: str, limit: int = LONGEST_ERROR) -> str:
     """Error text small enough to travel: headers over 128 KiB would close the connection."""
-    clean = _bytes(text)
-    return text if len(clean) <= limit else clean[: limit - 3].decode("utf-8", "ignore") + "…"
+    if len(text) * 4 <= limit or len(data := _bytes(text)) <= limit:
+        return text
+    return data[: limit - 3].decode("utf-8", "ignore") + "…"
 
 
 def _parse(headers: Mapping[str, object]) -> Marks | None:
@@ -151,9 +152,10 @@ def _deaths(headers: Mapping[str, object]) -> dict[str, int]:
     return {str(reason)[:32]: n for reason, n in counts.items() if type(n) is int and 0 < n < 2**31}
 
 
+@lru_cache(maxsize=64)
 def _moment(moment: datetime) -> str:
     """Always the same length, so that marks do not grow."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _when(text: object) -> datetime | None:

@@ -49,9 +49,15 @@ class RouteBook:
         """The route that takes this routing key, if any."""
         if (route := self.exact.get(key)) is not None:
             return route
-        return next((route for route in self.patterns if matches(route.name, key)), None)
+        for route in self.patterns:
+            if matches(route.name, key):
+                return route
+        return None
 
 
 def find_route(key: str, books: Iterable[RouteBook]) -> Route | None:
     """The first book that knows the key decides: the table before the settings."""
-    return next((route for book in books if (route := book.find(key)) is not None), None)
+    for book in books:
+        if (route := book.find(key)) is not None:
+            return route
+    return None

@@ -11,6 +11,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 
 from service.core.plan import Plan, Send, Settle
+from service.edge.acks import acknowledge
 from service.edge.letter import Letter
 from service.edge.post import NotSent, Post, Unroutable
 
@@ -46,7 +47,7 @@ async def settle(how: Settle, message: AbstractIncomingMessage) -> None:
     try:
         match how:
             case Settle.ACK:
-                await message.ack()
+                await acknowledge(message)
             case Settle.REQUEUE:
                 await message.reject(requeue=True)
             case Settle.REJECT:

@@ -8,19 +8,24 @@ Frames of all sends that were ready together leave in one write.
 from __future__ import annotations
 
 import asyncio
+import struct
 
 import aiormq
 from aiormq.abc import ChannelFrame, ConfirmationFrameType
 from aiormq.channel import Channel
-from aiormq.exceptions import DeliveryError
+from aiormq.exceptions import ChannelInvalidStateError, DeliveryError
 from pamqp import commands as spec
 from pamqp import frame as frames
-from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 
 from service.core.marks import LETTER
+from service.core.plan import Address
 from service.edge.fields import find
 from service.edge.tolerance import Headers
+
+FRAME, CONTENT = struct.Struct(">BHI"), struct.Struct(">HHQ")
+HEADER, BODY, END, BASIC = 2, 3, b"\xce", 60
+MOST_ADDRESSES = 4096
 
 
 class Returned(Exception):
@@ -30,46 +35,73 @@ class Returned(Exception):
 class ConfirmingChannel(Channel):
     """Publisher confirms and mandatory returns, matched by the letter's own mark."""
 
+    room: int
+    """Bytes that a frame holds."""
+
+    def __init__(self, connection: aiormq.abc.AbstractConnection, number: int) -> None:
+        super().__init__(connection, number, publisher_confirms=True)
+        self.room = int(connection.connection_tune.frame_max) - 8
+        self._waiting: dict[str, int] = {}
+        self._first_frames: dict[Address, bytes] = {}
+        self._ready: list[bytes] = []
+        self._wake = asyncio.Event()
+
     @classmethod
     async def on(cls, connection: aiormq.abc.AbstractConnection, number: int) -> ConfirmingChannel:
         """Open this channel on a connection."""
-        channel = cls(connection, number, publisher_confirms=True, frame_buffer=None)
+        channel = cls(connection, number)
         connection.channels[number] = channel
         await channel.open(timeout=10)
-        channel._waiting = {}
-        channel._ready, channel._wake = [], asyncio.Event()
         channel.create_task(channel._pump())
+        channel.closing.add_done_callback(channel._on_closed)
         return channel
 
-    _waiting: dict[str, int]
-    _ready: list[bytes]
-    _wake: asyncio.Event
-
     def publish(
-        self, publish: bytes, properties: spec.Basic.Properties, body: bytes, letter: str
+        self, to: Address, properties: bytes, body: bytes, letter: str
     ) -> asyncio.Future[None]:
         """Hand over a message at once; the future ends with the broker's confirmation.
 
         Never two letters of one id at a time: the caller takes turns.
         """
+        answer: asyncio.Future[None] = self.loop.create_future()
+        if self.is_closed:
+            answer.set_exception(ChannelInvalidStateError("the channel is closed"))
+            return answer
+        first = self._first_frame(to)
         self.delivery_tag += 1
-        answer: asyncio.Future[None] = self.create_future()
         self.confirmations[self.delivery_tag] = answer
         self._waiting[letter] = self.delivery_tag
-        header = ContentHeader(body_size=len(body), properties=properties)
-        self._ready += [publish, frames.marshal(header, self.number), *self._body_frames(body)]
+        self._ready += [first, *self._header_frame(properties, len(body)), *self._body_frames(body)]
         self._wake.set()
         return answer
 
-    def publish_frame(self, exchange: str, routing_key: str) -> bytes:
-        """The first frame of a mandatory publish to this address; the same for every letter."""
-        method = spec.Basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=True)
-        return frames.marshal(method, self.number)
+    def forget(self, letter: str) -> None:
+        """This letter's turn is over."""
+        self._waiting.pop(letter, None)
 
-    @property
-    def room(self) -> int:
-        """Bytes that a header frame holds."""
-        return int(self.connection.connection_tune.frame_max) - 8
+    def abandon(self, why: Exception) -> None:
+        """Nobody will answer any more."""
+        for answer in self.confirmations.values():
+            if not answer.done():
+                answer.set_exception(why)
+
+    def _on_closed(self, closing: asyncio.Future[object]) -> None:
+        why = None if closing.cancelled() else closing.exception()
+        self.abandon(
+            why if isinstance(why, Exception) else ConnectionError("the channel is closed")
+        )
+
+    def _first_frame(self, to: Address) -> bytes:
+        """The first frame of a mandatory publish: the same for every letter to this address."""
+        frame = self._first_frames.get(to)
+        if frame is None:
+            if len(self._first_frames) > MOST_ADDRESSES:
+                self._first_frames.clear()
+            method = spec.Basic.Publish(
+                exchange=to.exchange, routing_key=to.routing_key, mandatory=True
+            )
+            frame = self._first_frames[to] = frames.marshal(method, self.number)
+        return frame
 
     async def _pump(self) -> None:
         while True:
@@ -78,12 +110,17 @@ class ConfirmingChannel(Channel):
             payload, self._ready = b"".join(self._ready), []
             await self.write_queue.put(ChannelFrame(payload=payload, should_close=False))
 
+    def _header_frame(self, properties: bytes, size: int) -> tuple[bytes, ...]:
+        content = CONTENT.pack(BASIC, 0, size)
+        frame = FRAME.pack(HEADER, self.number, len(content) + len(properties))
+        return frame, content, properties, END
+
     def _body_frames(self, body: bytes) -> list[bytes]:
-        size = self.room
-        return [
-            frames.marshal(ContentBody(body[at : at + size]), self.number)
-            for at in range(0, len(body), size)
-        ]
+        parts: list[bytes] = []
+        for at in range(0, len(body), self.room):
+            part = body[at : at + self.room]
+            parts += (FRAME.pack(BODY, self.number, len(part)), part, END)
+        return parts
 
     async def _on_return_frame(self, frame: spec.Basic.Return) -> None:
         header = await self._get_frame()
@@ -107,7 +144,3 @@ class ConfirmingChannel(Channel):
                 answer.set_result(None)
             else:
                 answer.set_exception(DeliveryError(None, frame))
-
-    def forget(self, letter: str) -> None:
-        """This letter's turn is over."""
-        self._waiting.pop(letter, None)

@@ -6,17 +6,19 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 
 from service.core.marks import MarkValue
 
 DEEPEST = 32
 FIXED = {b"t": 1, b"b": 1, b"B": 1, b"s": 2, b"u": 2, b"I": 4, b"i": 4, b"f": 4}
 FIXED |= {b"l": 8, b"L": 8, b"d": 8, b"T": 8, b"D": 5, b"V": 0}
-COUNTED = b"SAFx"
+COUNTED = frozenset((b"S", b"A", b"F", b"x"))
 NUMBERS = {b"b": ">b", b"B": ">B", b"s": ">h", b"u": ">H", b"I": ">i", b"i": ">I"}
 NUMBERS |= {b"l": ">q", b"L": ">q", b"f": ">f", b"d": ">d"}
 UNPACKERS = {kind: struct.Struct(form).unpack_from for kind, form in NUMBERS.items()}
 LENGTH = struct.Struct(">I")
+TEXT, NARROW, WIDE = struct.Struct(">cI"), struct.Struct(">ci"), struct.Struct(">cq")
 
 
 class Unreadable(Exception):
@@ -70,14 +72,14 @@ def decode_table(table: bytes, depth: int = 0) -> tuple[dict[str, object], str]:
     return read, fault
 
 
-def without(table: bytes, dropped: Callable[[str], bool]) -> bytes:
+def without(table: bytes, dropped: Callable[[bytes], bool]) -> bytes:
     """The same table less the fields of these names, every other byte as it came."""
     kept, start = [], 0
     for name, at, _, stop in walk(table):
-        if dropped(name.decode("utf-8", "surrogateescape")):
+        if dropped(name):
             kept.append(table[start:at])
             start = stop
-    return b"".join(kept) + table[start:]
+    return b"".join(kept) + table[start:] if kept else table
 
 
 def find(table: bytes, name: str) -> object:
@@ -91,7 +93,13 @@ def find(table: bytes, name: str) -> object:
 
 def encode_marks(marks: Mapping[str, MarkValue]) -> bytes:
     """Marks as fields; numbers are as wide whatever their value, so that marks do not grow."""
-    return b"".join(short_text(name) + _encode(value) for name, value in marks.items())
+    return b"".join([_name(name) + _encode(value) for name, value in marks.items()])
+
+
+@lru_cache(maxsize=256)
+def _name(name: str) -> bytes:
+    """The names of marks are few, and the same for every letter."""
+    return short_text(name)
 
 
 def short_text(text: str) -> bytes:
@@ -112,15 +120,15 @@ def wire_text(text: str) -> bytes:
 
 def _end_of_value(table: bytes, at: int, end: int) -> int:
     kind = table[at : at + 1]
-    if kind in FIXED:
-        stop = at + 1 + FIXED[kind]
-    elif kind and kind in COUNTED and at + 5 <= end:
-        stop = at + 5 + LENGTH.unpack_from(table, at + 1)[0]
+    if kind in COUNTED and at + 5 <= end:
+        stop: int = at + 5 + LENGTH.unpack_from(table, at + 1)[0]
+    elif (size := FIXED.get(kind)) is not None:
+        stop = at + 1 + size
     else:
         raise Unreadable(f"unknown field type {kind!r}")
     if stop > end:
         raise Unreadable("a field longer than its table")
-    return int(stop)
+    return stop
 
 
 def _value(table: bytes, at: int, stop: int, depth: int) -> object:
@@ -179,10 +187,9 @@ def _moment(wire: int) -> WireTime:
 def _encode(value: MarkValue) -> bytes:
     if isinstance(value, str):
         data = wire_text(value)
-        return b"S" + LENGTH.pack(len(data)) + data
+        return TEXT.pack(b"S", len(data)) + data
     if isinstance(value, int):
-        narrow = -(2**31) <= value < 2**31
-        return struct.pack(">ci", b"I", value) if narrow else struct.pack(">cq", b"l", value)
+        return NARROW.pack(b"I", value) if -(2**31) <= value < 2**31 else WIDE.pack(b"l", value)
     content = encode_marks(value)
     return b"F" + LENGTH.pack(len(content)) + content
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
 
 from service.core.marks import DROPPED, MarkValue, is_dropped
-from service.edge.fields import Unreadable, encode_marks, without
-from service.edge.tolerance import Dressed, Headers, plain_table
-
-# Everything a sender may set but `expiration` (it would cut our wait short), `user_id` (the broker
-# checks it against our own name and closes the channel) and `cluster_id` (deprecated).
-KEPT: tuple[str, ...] = (
-    *("content_type", "content_encoding", "priority", "correlation_id", "reply_to"),
-    *("message_id", "timestamp", "type", "app_id"),
-)
+from service.edge.fields import LENGTH, Unreadable, WireTime, encode_marks, short_text, without
+from service.edge.tolerance import Headers, plain_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +23,69 @@ class Letter:
     properties: Mapping[str, object]
 
 
-def dress(headers: Mapping[str, object], marks: Mapping[str, MarkValue], room: int) -> Dressed:
+def _octet(number: int) -> bytes:
+    return bytes((number & 0xFF,))
+
+
+def wire_time(moment: datetime) -> bytes:
+    """A timestamp, as it was written where it came from the wire."""
+    return struct.pack(
+        ">Q", moment.wire if isinstance(moment, WireTime) else int(moment.timestamp())
+    )
+
+
+# Every property a sender may set, with the bit that announces it, in the order of the wire; but for
+# `expiration` (it would cut our wait short), `user_id` (the broker compares it with our own name and
+# closes the channel) and `cluster_id` (deprecated). The headers stand between the two tables.
+Field = tuple[str, int, Callable[[Any], bytes]]
+BEFORE: tuple[Field, ...] = (
+    ("content_type", 0x8000, short_text),
+    ("content_encoding", 0x4000, short_text),
+)
+AFTER: tuple[Field, ...] = (
+    ("priority", 0x0800, _octet),
+    ("correlation_id", 0x0400, short_text),
+    ("reply_to", 0x0200, short_text),
+    ("message_id", 0x0080, short_text),
+    ("timestamp", 0x0040, wire_time),
+    ("type", 0x0020, short_text),
+    ("app_id", 0x0008, short_text),
+)
+HEADERS, MODE, PERSISTENT = 0x2000, 0x1000, b"\x02"
+KEPT = tuple(name for name, _, _ in (*BEFORE, *AFTER))
+
+
+def properties_of(letter: Letter, marks: Mapping[str, MarkValue], room: int) -> bytes:
+    """The properties ready for the wire: as they came, but persistent, and the headers dressed."""
+    bits, before = _encode(BEFORE, letter.properties)
+    more, after = _encode(AFTER, letter.properties)
+    table = dress(letter.headers, marks, room - len(before) - len(after) - 32)
+    flags = (bits | more | HEADERS | MODE).to_bytes(2, "big")
+    return b"".join((flags, before, LENGTH.pack(len(table)), table, PERSISTENT, after))
+
+
+def dress(headers: Mapping[str, object], marks: Mapping[str, MarkValue], room: int) -> bytes:
     """The original's headers less what never travels on, plus our marks, within one frame."""
     stamped = encode_marks(marks)
-    original = _raw(headers)
+    original = headers.raw if isinstance(headers, Headers) else plain_table(dict(headers))[4:]
     try:
-        kept = without(original, is_dropped)
+        kept = without(original, _is_dropped)
     except (Unreadable, IndexError):
         kept = b""
     if len(kept) + len(stamped) <= room:
-        return Dressed(kept + stamped)
-    return Dressed(encode_marks({**marks, DROPPED: len(original)}))
+        return kept + stamped
+    return encode_marks({**marks, DROPPED: len(original)})
 
 
-def _raw(headers: Mapping[str, object]) -> bytes:
-    return headers.raw if isinstance(headers, Headers) else plain_table(dict(headers))[4:]
+@lru_cache(maxsize=4096)
+def _is_dropped(name: bytes) -> bool:
+    return is_dropped(name.decode("utf-8", "surrogateescape"))
+
+
+def _encode(fields: tuple[Field, ...], properties: Mapping[str, object]) -> tuple[int, bytes]:
+    bits, encoded = 0, b""
+    for name, bit, encode in fields:
+        if name in properties:
+            bits |= bit
+            encoded += encode(properties[name])
+    return bits, encoded

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import lru_cache
-from typing import Protocol
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Protocol
 
 import aiormq
 from aiormq.exceptions import AMQPError, ChannelAccessRefused, ChannelNotFoundEntity
-from pamqp import commands as spec
 
 from service.core.marks import LETTER
 from service.core.plan import Address, Send
 from service.edge.confirming import ConfirmingChannel, Returned
-from service.edge.letter import Letter, dress
+from service.edge.letter import Letter, properties_of
 
-PERSISTENT = 2
 OWN, FOREIGN = 1, 2  # channel numbers: a missing foreign exchange closes its channel, not ours
 
 
@@ -47,8 +45,9 @@ class RabbitPost:
         self._connection: aiormq.Connection | None = None
         self._channels: dict[int, ConfirmingChannel] = {}
         self._opening = asyncio.Lock()
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._farewells: set[asyncio.Future[None]] = set()
+        self._turns: dict[str, asyncio.Future[None]] = {}
+        self._due: deque[tuple[float, asyncio.Future[None]]] = deque()
+        self._tasks: set[asyncio.Future[None]] = set()
 
     @property
     def is_open(self) -> bool:
@@ -61,45 +60,52 @@ class RabbitPost:
 
     async def close(self) -> None:
         """Hang up."""
-        self._hang_up()
-        if self._farewells:
-            await asyncio.wait(self._farewells, timeout=2)
+        self._hang_up(ConnectionError("closed by us"))
+        for task in tuple(self._tasks):
+            with suppress(TimeoutError, asyncio.CancelledError):
+                await asyncio.wait_for(task, timeout=2)
 
     async def send(self, letter: Letter, send: Send) -> None:
         """Publish persistent and mandatory, and wait for the confirmation."""
-        mark = str(send.marks[LETTER])
-        async with self._turn(mark):
-            try:
-                channel = await self._channel(OWN if send.to.exchange in self._ours else FOREIGN)
-                await self._publish(channel, letter, send, mark)
-            except Returned:
-                raise Unroutable(f"no queue takes {_shown(send.to)}") from None
-            except (ChannelNotFoundEntity, ChannelAccessRefused) as refusal:
-                raise _blamed(refusal, send.to) from None
-            except (AMQPError, RuntimeError, OSError, TimeoutError) as fault:
-                raise NotSent(f"{type(fault).__name__}: {fault}") from None
+        mark, number = str(send.marks[LETTER]), OWN if send.to.exchange in self._ours else FOREIGN
+        try:
+            channel = await self._channel(number)
+            while (before := self._turns.get(mark)) is not None:
+                await asyncio.wait({before})  # returns are told apart by the id: one at a time
+                channel = await self._channel(number)
+            await self._publish(channel, letter, send, mark)
+        except Returned:
+            raise Unroutable(f"no queue takes {_shown(send.to)}") from None
+        except (ChannelNotFoundEntity, ChannelAccessRefused) as refusal:
+            raise _blamed(refusal, send.to) from None
+        except (AMQPError, RuntimeError, OSError, TimeoutError) as fault:
+            raise NotSent(f"{type(fault).__name__}: {fault}") from None
 
     async def _publish(
         self, channel: ConfirmingChannel, letter: Letter, send: Send, mark: str
     ) -> None:
-        frame = _publish_frame(channel, send.to)
-        properties = _properties(letter, send, channel.room)
-        answer = channel.publish(frame, properties, letter.body, mark)
+        properties = properties_of(letter, send.marks, channel.room)
+        answer = channel.publish(send.to, properties, letter.body, mark)
+        self._turns[mark] = answer
+        self._due.append((self._now() + self._timeout, answer))
         try:
-            await self._confirmed(answer)
+            await answer
         finally:
+            del self._turns[mark]
             channel.forget(mark)
 
-    async def _confirmed(self, answer: asyncio.Future[None]) -> None:
-        """Wait for the broker. A blocked broker is alive and will answer: sending again would make
-        copies. One that is silent is given up with its connection."""
-        while True:
-            done, _ = await asyncio.wait({answer}, timeout=self._timeout)
-            if done:
-                return answer.result()
-            if not await self._is_blocked():
-                self._hang_up()
-                raise TimeoutError(f"no confirmation within {self._timeout:g} s")
+    async def _watch(self, connection: aiormq.Connection) -> None:
+        """Give up a connection that stays silent. A blocked broker is alive and will answer: sending
+        again would only make copies."""
+        while connection is self._connection:
+            await asyncio.sleep(min(1.0, self._timeout / 4))
+            while self._due and self._due[0][1].done():
+                self._due.popleft()
+            if self._due and self._due[0][0] < self._now() and not await self._is_blocked():
+                self._hang_up(TimeoutError(f"no confirmation within {self._timeout:g} s"))
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
     async def _is_blocked(self) -> bool:
         """Whether the broker told us that it takes no messages for now (memory or disk alarm)."""
@@ -112,25 +118,20 @@ class RabbitPost:
             return True
         return False
 
-    def _hang_up(self) -> None:
-        """Drop a silent connection; saying good-bye to it may take long and is nobody's business."""
+    def _hang_up(self, why: Exception) -> None:
+        """Drop the connection; what is on its way is in doubt, and good-byes are said behind our back."""
         connection, self._connection = self._connection, None
+        for channel in self._channels.values():
+            channel.abandon(why)
         self._channels.clear()
+        self._due.clear()
         if connection is not None:
-            farewell = asyncio.ensure_future(connection.close(TimeoutError("silent")))
-            self._farewells.add(farewell)
-            farewell.add_done_callback(self._farewells.discard)
+            self._background(connection.close(why))
 
-    @asynccontextmanager
-    async def _turn(self, mark: str) -> AsyncIterator[None]:
-        """One letter of an id at a time: returns are told apart by it."""
-        lock = self._turns.setdefault(mark, asyncio.Lock())
-        try:
-            async with lock:
-                yield
-        finally:
-            if not lock.locked():
-                self._turns.pop(mark, None)
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _channel(self, number: int) -> ConfirmingChannel:
         channel = self._channels.get(number)
@@ -149,23 +150,8 @@ class RabbitPost:
             connection = aiormq.Connection(self._url)
             await connection.connect()
             self._connection = connection
+            self._background(self._watch(connection))
         return self._connection
-
-
-@lru_cache(maxsize=4096)
-def _publish_frame(channel: ConfirmingChannel, to: Address) -> bytes:
-    return channel.publish_frame(to.exchange, to.routing_key)
-
-
-def _properties(letter: Letter, send: Send, room: int) -> spec.Basic.Properties:
-    kept = {
-        ("message_type" if name == "type" else name): value
-        for name, value in letter.properties.items()
-    }
-    properties = spec.Basic.Properties(delivery_mode=PERSISTENT, **kept)  # type: ignore[arg-type]  # as they came
-    small = len(properties.marshal()) + 16
-    properties.headers = dress(letter.headers, send.marks, room - small)  # type: ignore[assignment]  # ready bytes
-    return properties
 
 
 def _blamed(refusal: AMQPError, to: Address) -> Exception:

@@ -48,7 +48,8 @@ def letter_of(message: AbstractIncomingMessage) -> Letter:
 
 def envelope_of(message: AbstractIncomingMessage, at: datetime) -> Envelope:
     """What the message says of itself. FastStream's wrapper invents ids: the raw message does not."""
-    return Envelope(message.message_id or None, message.headers, uuid4().hex, at)
+    given = message.message_id or None
+    return Envelope(given, message.headers, given or uuid4().hex, at)
 
 
 def fault_in(message: AbstractIncomingMessage, limits: Limits) -> Refused | None:

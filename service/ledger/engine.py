@@ -1,5 +1,6 @@
 """The door to the database: an engine for SQLite or PostgreSQL."""
 
+from contextlib import suppress
 from pathlib import Path
 from sqlite3 import OperationalError
 
@@ -10,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
 CONNECT_SECONDS = 3
+CLOSE_SECONDS = 1
 COMMAND_SECONDS = 10
 IMMEDIATE = "dlo_immediate"
 
@@ -37,7 +39,21 @@ def open_engine(url: str) -> AsyncEngine:
 async def dial(url: str) -> asyncpg.Connection:
     """A bare PostgreSQL connection. The driver reads the URL itself: it knows sslmode, passfile …"""
     server = url.replace("+asyncpg", "", 1)
-    return await asyncpg.connect(server, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS)
+    return await asyncpg.connect(
+        server,
+        timeout=CONNECT_SECONDS,
+        command_timeout=COMMAND_SECONDS,
+        connection_class=_Connection,
+    )
+
+
+class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg ships no types
+    """A connection that can be left at any time: the other side of a dead line never says goodbye."""
+
+    async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109  # asyncpg's
+        with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            await super().close(timeout=timeout or CLOSE_SECONDS)
+        self.terminate()
 
 
 def _sqlite(url: str) -> AsyncEngine:

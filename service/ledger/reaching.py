@@ -11,15 +11,15 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from service.ledger.away import LedgerAway
 from service.ledger.engine import is_sqlite, sqlite_file
 
-FAULTS = (
+DRIVERS = (
     OSError,  # TimeoutError is one
     UnicodeError,  # a host name that is none
-    SQLAlchemyError,
     sqlite3.Error,
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
+FAULTS = (SQLAlchemyError, *DRIVERS)
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def place(url: str) -> str:
 def _root(error: BaseException) -> BaseException:
     """The driver's own error, below what SQLAlchemy wraps around it."""
     inner = error.orig if isinstance(error, DBAPIError) else error.__cause__
-    return error if inner is None or isinstance(error, sqlite3.Error) else _root(inner)
+    return error if inner is None or isinstance(error, DRIVERS) else _root(inner)
 
 
 def _reason(error: BaseException) -> str:

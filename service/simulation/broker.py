@@ -185,6 +185,7 @@ class SimulatedBroker:
                 pass
         finally:
             self._is_moving = False
+            self._room.round += 1
 
     def _hand_out_one(self) -> bool:
         for line in self._room.lines.values():

@@ -41,17 +41,22 @@ def count_discard(place: Place, queue: RabbitQueue, method: Method, flavour: Fla
         place.letter = replace(place.letter, rejections=place.letter.rejections + 1)
 
 
-def is_over_limit(place: Place, queue: RabbitQueue, flavour: Flavour) -> bool:
-    """Whether a quorum queue gives the letter up instead of taking it back."""
+def delivery_limit(queue: RabbitQueue, flavour: Flavour) -> int | None:
+    """How often a letter may come back to a queue; None: without end."""
+    if not is_quorum(queue):
+        return None
     limit = number(queue, "x-delivery-limit")
     if limit is None:
-        limit = flavour.delivery_limit
-    if not is_quorum(queue) or limit is None or (limit < 0 and flavour.negative_limit_is_none):
-        return False
-    return _counted(place, flavour) > limit
+        return flavour.delivery_limit
+    return None if limit < 0 and flavour.negative_limit_is_none else limit
 
 
-def is_redelivered(place: Place, queue: RabbitQueue, flavour: Flavour) -> bool:
+def is_over_limit(place: Place, limit: int | None, flavour: Flavour) -> bool:
+    """Whether a queue gives the letter up instead of taking it back."""
+    return limit is not None and _counted(place, flavour) > limit
+
+
+def is_redelivered(place: Place, queue: RabbitQueue, flavour: Flavour, *, waited: bool) -> bool:
     """The `redelivered` flag."""
     match flavour.count:
         case Count.PER_QUEUE:
@@ -59,7 +64,9 @@ def is_redelivered(place: Place, queue: RabbitQueue, flavour: Flavour) -> bool:
         case Count.MARKED:
             return place.returns > 0 or (is_quorum(queue) and place.letter.rejections > 0)
         case Count.CARRIED:
-            return place.returns > 0 or place.letter.rejections > 0
+            # A classic queue that can pass a letter straight on to a consumer never looks at its count.
+            looks = waited or is_quorum(queue)
+            return place.returns > 0 or (looks and place.letter.rejections > 0)
 
 
 def shown(place: Place, queue: RabbitQueue, flavour: Flavour, *, polled: bool) -> Headers:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-# A death is the table RabbitMQ writes: count, reason, queue, time, exchange, routing-keys. Newest first.
+# A death is the table RabbitMQ writes: count, reason, queue, time, exchange, routing-keys.
 Death = Mapping[str, object]
 Deaths = tuple[Death, ...]
 
@@ -43,10 +43,14 @@ def first_of(
     }
 
 
-def with_death(deaths: Deaths, new: Death) -> Deaths:
-    """One more death in front; a second one in the same queue for the same reason only counts up."""
-    others = tuple(death for death in deaths if not _same(death, new))
-    again = next((death for death in deaths if _same(death, new)), None)
+def with_death(deaths: Deaths, new: Death, *, turns_around: bool) -> Deaths:
+    """One more death in front; a second one in the same queue for the same reason only counts up.
+
+    RabbitMQ 3 turns the older ones around each time: only the first entry is surely the newest.
+    """
+    known = _once(deaths)[::-1] if turns_around else deaths
+    others = tuple(death for death in known if not _same(death, new))
+    again = next((death for death in known if _same(death, new)), None)
     return (new if again is None else _counted(again), *others)
 
 
@@ -65,6 +69,14 @@ def is_cycle(queue: str, deaths: Deaths) -> bool:
 
 def _same(one: Death, other: Death) -> bool:
     return one.get("queue") == other.get("queue") and one.get("reason") == other.get("reason")
+
+
+def _once(deaths: Deaths) -> Deaths:
+    """What a client made up may tell of one death twice, or without a count."""
+    kept: dict[tuple[object, object], Death] = {}
+    for death in deaths:
+        kept.setdefault((death.get("queue"), death.get("reason")), {"count": 1, **death})
+    return tuple(kept.values())
 
 
 def _counted(death: Death) -> Death:

@@ -9,7 +9,7 @@ from faststream.rabbit import RabbitQueue
 
 from service.simulation.deaths import Reason, first_of, with_death
 from service.simulation.flavour import Flavour
-from service.simulation.letter import Headers, Letter
+from service.simulation.letter import Headers, Letter, keys_in
 from service.topology.arguments import dead_letter_key
 
 
@@ -23,10 +23,10 @@ def dead(
 ) -> Letter:
     """The letter as its queue's dead-letter exchange receives it."""
     expiration = letter.properties.get("expiration")
-    death = first_of(queue.name, reason, at, letter.exchange, letter.keys)
+    death = first_of(queue.name, reason, at, letter.exchange, _told_keys(letter, flavour))
     if expiration is not None:
         death = {**death, "original-expiration": expiration}
-    deaths = with_death(letter.deaths, death)
+    deaths = with_death(letter.deaths, death, turns_around=flavour.turns_deaths_around)
     headers = {**letter.headers, **_summaries(letter, queue.name, reason, flavour)}
     addressed = _addressed(letter, dead_letter_key(queue), flavour)
     return replace(
@@ -49,11 +49,22 @@ def _summaries(letter: Letter, queue: str, reason: Reason, flavour: Flavour) -> 
     return first | (last if flavour.writes_last_death else {})
 
 
+def _told_keys(letter: Letter, flavour: Flavour) -> tuple[str, ...]:
+    """The keys a death tells: RabbitMQ 4 leaves out any that ever was a blind one."""
+    if flavour.believes_client_deaths:
+        return (letter.routing_key, *keys_in(letter.headers, "CC"))
+    told = list(letter.keys)
+    for key in letter.blind:
+        if key in told:
+            told.remove(key)
+    return tuple(told)
+
+
 def _addressed(letter: Letter, key: str | None, flavour: Flavour) -> Letter:
     if key is None:
         return letter
     kept = {n: v for n, v in letter.headers.items() if flavour.keeps_cc or n != "CC"}
-    return replace(letter, keys=(key,), blind=(), headers=kept)
+    return replace(letter, keys=(key,), headers=kept)
 
 
 def _kept(headers: dict[str, object], addressed: Letter) -> dict[str, object]:

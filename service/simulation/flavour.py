@@ -22,6 +22,7 @@ class Flavour:
 
     name: str
     believes_client_deaths: bool  # an x-death that a client publishes is continued
+    turns_deaths_around: bool  # each death reverses the order of the older ones
     writes_last_death: bool
     keeps_cc: bool  # the CC header outlives a dead-letter routing key
     delivery_limit: int | None  # of a quorum queue that names none
@@ -33,6 +34,7 @@ class Flavour:
 RABBIT_3_10 = Flavour(
     name="3.10",
     believes_client_deaths=True,
+    turns_deaths_around=True,
     writes_last_death=False,
     keeps_cc=False,
     delivery_limit=None,
@@ -43,6 +45,7 @@ RABBIT_3_10 = Flavour(
 RABBIT_4_0 = Flavour(
     name="4.0",
     believes_client_deaths=False,
+    turns_deaths_around=False,
     writes_last_death=True,
     keeps_cc=True,
     delivery_limit=20,
@@ -53,6 +56,7 @@ RABBIT_4_0 = Flavour(
 RABBIT_4_3 = Flavour(
     name="4.3",
     believes_client_deaths=False,
+    turns_deaths_around=False,
     writes_last_death=True,
     keeps_cc=True,
     delivery_limit=20,

@@ -17,8 +17,8 @@ class Letter:
 
     body: bytes
     exchange: str
-    keys: tuple[str, ...]  # the routing key, then the keys of the CC header
-    blind: tuple[str, ...] = ()  # the keys of the BCC header: they route and are never shown
+    keys: tuple[str, ...]  # the routing key, then the keys of the CC and BCC headers
+    blind: tuple[str, ...] = ()  # those of the BCC header: they are not to be told
     headers: Headers = field(default_factory=dict)
     properties: Headers = field(default_factory=dict)
     deaths: Deaths = ()
@@ -68,13 +68,15 @@ def published(
     return Letter(
         body=body,
         exchange=exchange,
-        keys=(routing_key, *_keys(headers.get("CC"))),
-        blind=_keys(headers.get("BCC")),
+        keys=(routing_key, *keys_in(headers, "CC"), *keys_in(headers, "BCC")),
+        blind=keys_in(headers, "BCC"),
         headers={name: value for name, value in headers.items() if name != "BCC"},
         properties=dict(properties),
         deaths=told(headers) if flavour.believes_client_deaths else (),
     )
 
 
-def _keys(value: object) -> tuple[str, ...]:
+def keys_in(headers: Headers, name: str) -> tuple[str, ...]:
+    """The further routing keys a sender wrote into a header."""
+    value = headers.get(name)
     return tuple(key for key in value if isinstance(key, str)) if isinstance(value, list) else ()

@@ -19,6 +19,7 @@ class Place:
     letter: Letter
     order: tuple[int, int]
     expires: datetime | None
+    round: int  # of the broker's moves, the one in which it came
     returns: int = 0  # how often it was handed out and came back
     count: int = 0  # how many of those this queue counts against its delivery limit
 
@@ -38,9 +39,9 @@ class Line:
         """The queue's name."""
         return self.row.name
 
-    def join(self, letter: Letter, now: datetime) -> None:
+    def join(self, letter: Letter, now: datetime, round: int) -> None:
         """A new letter goes to the end."""
-        self.ready.append(Place(letter, (1, self._next()), _expiry(self.row, letter, now)))
+        self.ready.append(Place(letter, (1, self._next()), _expiry(self.row, letter, now), round))
 
     def hand_out(self, tag: int) -> Place:
         """The first one leaves the line but not the queue."""
@@ -48,11 +49,12 @@ class Line:
         self.out[tag] = place
         return place
 
-    def take_back(self, place: Place) -> None:
-        """A classic queue remembers where it stood; a quorum queue puts it behind earlier returns."""
+    def take_back(self, place: Place, *, has_limit: bool) -> None:
+        """A classic queue remembers where it stood. A quorum queue puts it behind earlier returns, or,
+        without a delivery limit, at the very end: its log could never be cut otherwise."""
         place.returns += 1
         if is_quorum(self.row):
-            place.order = (0, self._next())
+            place.order = (0 if has_limit else 1, self._next())
         insort(self.ready, place, key=lambda standing: standing.order)
 
     def due(self) -> datetime | None:

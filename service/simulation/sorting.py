@@ -8,6 +8,7 @@ from service.simulation.counting import (
     Method,
     count_discard,
     count_return,
+    delivery_limit,
     is_over_limit,
     is_redelivered,
     shown,
@@ -30,6 +31,7 @@ class SortingRoom:
         self.topology = topology
         self.flavour = flavour
         self.now = now
+        self.round = 0
         self.journal: list[Event] = []
         self.lines = {row.name: Line(row) for row in topology.queues}
 
@@ -39,21 +41,20 @@ class SortingRoom:
 
     def targets(self, letter: Letter) -> tuple[str, ...]:
         """The queues that would take this letter."""
-        keys = letter.keys + letter.blind
-        queues = reached(self.topology, letter.exchange, keys, letter.headers)
+        queues = reached(self.topology, letter.exchange, letter.keys, letter.headers)
         return tuple(queue.name for queue in queues)
 
     def arrive(self, letter: Letter, names: tuple[str, ...]) -> None:
         """A copy for each of these queues."""
         for name in names:
-            self.lines[name].join(letter, self.now)
+            self.lines[name].join(letter, self.now, self.round)
             self.note(Happening.ARRIVED, name, letter)
 
     def hand_out(self, line: Line, tag: int, *, polled: bool) -> Delivery:
         """The first letter of a line, as a consumer (or a poll) sees it."""
         place = line.hand_out(tag)
         counts = shown(place, line.row, self.flavour, polled=polled)
-        redelivered = is_redelivered(place, line.row, self.flavour)
+        redelivered = is_redelivered(place, line.row, self.flavour, waited=place.round < self.round)
         self.note(Happening.DELIVERED, line.name, place.letter)
         return Delivery(
             tag, line.name, place.letter, {**place.letter.headers, **counts}, redelivered
@@ -62,10 +63,11 @@ class SortingRoom:
     def give_back(self, line: Line, place: Place, method: Method) -> None:
         """Back into its queue, unless that queue has had enough of it."""
         count_return(place, method, self.flavour)
-        if is_over_limit(place, line.row, self.flavour):
+        limit = delivery_limit(line.row, self.flavour)
+        if is_over_limit(place, limit, self.flavour):
             self.die(line, place, Reason.DELIVERY_LIMIT)
             return
-        line.take_back(place)
+        line.take_back(place, has_limit=limit is not None)
         self.note(Happening.REQUEUED, line.name, place.letter, method)
 
     def discard(self, line: Line, place: Place, method: Method) -> None:

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 
+from tests.servers.waiting import eventually
+
 MOST_TIERS = 6
 OURS = ("retry-queue", "dlq-queue", "test-pass-queue", "test-fail-queue", "test-fail-pass-queue")
 TIERS = tuple(
@@ -45,6 +47,20 @@ async def depth(channel: AbstractChannel, queue: str) -> int:
     """How many letters are ready in a queue."""
     declared = await channel.declare_queue(queue, passive=True)
     return declared.declaration_result.message_count or 0
+
+
+async def buried(
+    channel: AbstractChannel, count: int = 1, within: float = 5
+) -> list[AbstractIncomingMessage]:
+    """Wait until so many letters are in dlq-queue, and take them out; more would be an error."""
+    await eventually(lambda: _has(channel, "dlq-queue", count), within)
+    taken = await drain(channel, "dlq-queue")
+    assert len(taken) == count
+    return taken
+
+
+async def _has(channel: AbstractChannel, queue: str, count: int) -> bool:
+    return await depth(channel, queue) >= count
 
 
 async def drain(channel: AbstractChannel, queue: str) -> list[AbstractIncomingMessage]:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
+
 from deploy.local.ports import free_port
 from tests.servers.waiting import eventually
 
@@ -81,6 +83,30 @@ class Service:
         """Everything it wrote to stderr, over all its lives."""
         log = self.folder / "service.log"
         return log.read_text(errors="replace") if log.exists() else ""
+
+    def lines(self, action: str = "") -> list[dict[str, Any]]:
+        """Its log lines; only those of one action where one is named."""
+        lines = [json.loads(line) for line in self.said().splitlines() if line.startswith("{")]
+        return [line for line in lines if not action or line.get("action") == action]
+
+    def verdicts(self, kind: str) -> list[dict[str, Any]]:
+        """The verdicts of one kind that it wrote down."""
+        return [line for line in self.lines() if line.get("verdict") == kind]
+
+    def connections(self, port: int) -> frozenset[int]:
+        """Its connections to a port, by their own ports: another one has another number."""
+        assert self.process is not None
+        open_now = psutil.Process(self.process.pid).net_connections("tcp")
+        return frozenset(c.laddr.port for c in open_now if c.raddr and c.raddr.port == port)
+
+    def memory(self) -> int:
+        """Bytes of memory it holds."""
+        assert self.process is not None
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+    def interrupt(self) -> int:
+        """Ctrl-C, and its exit code."""
+        return self._end(signal.SIGINT)
 
     def _log(self) -> IO[bytes]:
         return (self.folder / "service.log").open("ab")

@@ -36,9 +36,14 @@ def sweep(place: Path | None = None) -> None:
 
 
 def clear(folder: Path) -> None:
-    """End the servers of one run and remove its folder."""
-    Node(folder / "rabbitmq").wipe()
-    Server(folder / "postgres").wipe()
+    """End whatever runs below one folder and remove it."""
+    for note in folder.rglob("service.pid"):
+        if service := processes.recall(note):
+            service.end()
+    for note in folder.rglob("ports.json"):
+        Node(note.parent).stop()
+    for note in folder.rglob("server.pid"):
+        Server(note.parent).stop()
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from faststream.rabbit import ExchangeType, QueueType, RabbitExchange, RabbitQueue
@@ -13,7 +13,7 @@ from service.topology.tables import AT_LEAST_ONCE, Arguments, Binding, Topology,
 
 DEEPEST = 4
 KEYS = ("a", "b", "a.b", "a.b.c", "", "retry.#.1", "@0", "@1", "@2")
-PATTERNS = (*KEYS, "#", "*", "a.*", "a.#", "#.b", "*.b.#", "retry.#.1", "a.#.c")
+PATTERNS = (*KEYS, "#", "#", "*", "a.*", "a.#", "#.b", "*.b.#", "retry.#.1", "a.#.c", "#.#", "*.#")
 
 
 class Fate(StrEnum):
@@ -37,6 +37,7 @@ class QueuePlan:
     key: str | None
     at_least_once: bool
     limit: int | None
+    match: str
     fates: tuple[Fate, ...]
 
 
@@ -113,7 +114,9 @@ class World:
             arguments["x-message-ttl"] = plan.ttl
         if plan.limit is not None and plan.kind is QueueType.QUORUM:
             arguments["x-delivery-limit"] = plan.limit
-        return durable_queue(self.queue(number), arguments, plan.kind)
+        row = durable_queue(self.queue(number), arguments, plan.kind)
+        row.bind_arguments = {"x-match": plan.match, "colour": "red", "size": 1}
+        return row
 
     def _filled(self, value: object) -> object:
         match value:
@@ -159,23 +162,39 @@ def _forged(queue: str, reason: str, count: int) -> tuple[str, object]:
 
 
 KINDS = st.sampled_from([QueueType.CLASSIC, QueueType.CLASSIC, QueueType.QUORUM])
-EXCHANGE_NAMES = st.sampled_from(["@0", "@0", "@1", "", "", "nowhere"])
-FATES = st.lists(
-    st.sampled_from([Fate.REJECT, Fate.REJECT, *Fate]), min_size=1, max_size=DEEPEST + 1
-).map(tuple)
-QUEUES = st.builds(
-    QueuePlan,
-    kind=KINDS,
-    ttl=st.sampled_from([None, None, 10, 20, 30]),
-    exchange=st.one_of(st.none(), EXCHANGE_NAMES, EXCHANGE_NAMES, EXCHANGE_NAMES),
-    key=st.one_of(st.none(), st.sampled_from(KEYS)),
-    at_least_once=st.booleans(),
-    limit=st.sampled_from([None, None, 0, 1, 2]),
-    fates=FATES,
+TO_A_QUEUE = st.tuples(st.just(""), st.sampled_from(["@0", "@1", "@2"]))
+TO_AN_EXCHANGE = st.tuples(st.sampled_from(["@0", "@1"]), st.sampled_from(KEYS))
+NOWHERE = st.sampled_from([("", "a"), ("nowhere", "a")])
+DEATHS = st.one_of(
+    TO_A_QUEUE, TO_AN_EXCHANGE, TO_A_QUEUE, TO_AN_EXCHANGE, NOWHERE, st.just((None, None))
 )
+FATES = st.lists(
+    st.sampled_from([Fate.REJECT, Fate.REJECT, Fate.REJECT_BACK, *Fate]),
+    min_size=1,
+    max_size=DEEPEST + 1,
+).map(tuple)
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> QueuePlan:
+    """A queue whose dead letters mostly go on to somewhere."""
+    exchange, key = draw(DEATHS)
+    return QueuePlan(
+        kind=draw(KINDS),
+        ttl=draw(st.sampled_from([None, None, 10, 20, 30])),
+        exchange=exchange,
+        key=draw(st.sampled_from([key, key, None])),
+        at_least_once=draw(st.booleans()),
+        limit=draw(st.sampled_from([None, None, 0, 1, 2])),
+        match=draw(st.sampled_from(["all", "any"])),
+        fates=draw(FATES),
+    )
+
+
 HEADERS = st.one_of(
     st.just(()),
     st.just((("colour", "red"),)),
+    st.just((("colour", "red"), ("size", 1))),
     st.just((("CC", ("b", "@1")),)),
     st.just((("BCC", ("@2", "a")),)),
     st.builds(
@@ -186,27 +205,31 @@ HEADERS = st.one_of(
     ),
 )
 LETTERS = st.builds(
-    LetterPlan,
-    exchange=st.sampled_from(["@0", "@0", "@1", ""]),
-    key=st.sampled_from(KEYS),
-    headers=HEADERS,
-    expiration=st.sampled_from([None, None, "60000"]),
+    lambda to, headers, expiration: LetterPlan(to[0], to[1], headers, expiration),
+    st.one_of(TO_A_QUEUE, TO_AN_EXCHANGE, TO_AN_EXCHANGE),
+    HEADERS,
+    st.sampled_from([None, None, "60000"]),
 )
-TYPES = st.sampled_from([ExchangeType.DIRECT, ExchangeType.TOPIC, ExchangeType.FANOUT])
+TYPES = st.sampled_from(
+    [
+        ExchangeType.TOPIC,
+        ExchangeType.TOPIC,
+        ExchangeType.DIRECT,
+        ExchangeType.FANOUT,
+        ExchangeType.HEADERS,
+    ]
+)
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """A small world; always two exchanges, three to five queues and at least one consumer's queue."""
-    queues = draw(
-        st.lists(QUEUES, min_size=3, max_size=5).filter(lambda qs: any(q.ttl is None for q in qs))
-    )
-    bindings = st.tuples(
-        st.integers(0, 1), st.integers(0, len(queues) - 1), st.sampled_from(PATTERNS)
-    )
+    """A small world: two exchanges, three to five queues, the first of them with a consumer."""
+    first = replace(draw(queues()), ttl=None)
+    others = draw(st.lists(queues(), min_size=2, max_size=4))
+    binding = st.tuples(st.integers(0, 1), st.integers(0, len(others)), st.sampled_from(PATTERNS))
     return Case(
-        queues=tuple(queues),
+        queues=(first, *others),
         exchanges=(draw(TYPES), draw(TYPES)),
-        bindings=tuple(draw(st.lists(bindings, min_size=2, max_size=6))),
-        letters=tuple(draw(st.lists(LETTERS, min_size=1, max_size=4))),
+        bindings=tuple(draw(st.lists(binding, min_size=3, max_size=8))),
+        letters=tuple(draw(st.lists(LETTERS, min_size=2, max_size=5))),
     )

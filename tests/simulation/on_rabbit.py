@@ -15,7 +15,7 @@ from service.topology.tables import Topology
 from tests.simulation.cases import Fate, LetterPlan, World, fate_of
 from tests.simulation.sightings import Sightings, difference
 
-DEADLINE = 10.0  # seconds until two brokers must agree
+DEADLINE = 5.0  # seconds until two brokers must agree
 QUIET = 0.06  # seconds without news after that: twice the longest wait in a queue
 
 
@@ -30,7 +30,7 @@ def server_version(connection: AbstractConnection) -> str:
 async def compare(connection: AbstractConnection, world: World, expected: Sightings) -> str:
     """Run the case; empty if RabbitMQ did what was expected, else the differences."""
     topology, seen = world.topology(), Sightings()
-    async with _standing(connection, topology) as channel:
+    async with standing(connection, topology) as channel:
         for queue, fates in world.consumed().items():
             await (await channel.get_queue(queue, ensure=False)).consume(
                 _consumer(queue, fates, seen)
@@ -42,7 +42,7 @@ async def compare(connection: AbstractConnection, world: World, expected: Sighti
         async def agree() -> bool:
             return seen.deliveries == expected.deliveries and await _are_empty(channel, waiting)
 
-        if await eventually(agree):
+        if await came_true(agree):
             await asyncio.sleep(QUIET)  # whatever should not have come would be here by now
         routed = (
             ""
@@ -52,7 +52,7 @@ async def compare(connection: AbstractConnection, world: World, expected: Sighti
         return routed + difference(expected, seen)
 
 
-async def eventually(condition: Callable[[], Awaitable[bool]], deadline: float = DEADLINE) -> bool:
+async def came_true(condition: Callable[[], Awaitable[bool]], deadline: float = DEADLINE) -> bool:
     """Whether a condition came true before the deadline."""
     end = time.monotonic() + deadline
     while not await condition():
@@ -83,9 +83,10 @@ async def _are_empty(channel: AbstractChannel, queues: list[str]) -> bool:
 
 
 @asynccontextmanager
-async def _standing(
+async def standing(
     connection: AbstractConnection, topology: Topology
 ) -> AsyncIterator[AbstractChannel]:
+    """A channel on which the topology stands for as long as it is needed."""
     channel = await connection.channel()
     try:
         await declare(channel, topology)
@@ -106,7 +107,7 @@ async def declare(channel: AbstractChannel, topology: Topology) -> None:
         await channel.declare_queue(queue.name, durable=True, arguments=queue.arguments)
     for binding in topology.bindings:
         bound = await channel.get_queue(binding.queue.name, ensure=False)
-        await bound.bind(binding.exchange.name, binding.key)
+        await bound.bind(binding.exchange.name, binding.key, arguments=binding.queue.bind_arguments)
 
 
 class _consumer:

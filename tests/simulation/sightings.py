@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Seen = Counter[str]
+MOST = 8  # differences told of each kind
 
 
 @dataclass(slots=True)
@@ -45,7 +46,7 @@ def difference(expected: Sightings, seen: Sightings) -> str:
     """Sentences for a person who has to find out who is right."""
     missing = [f"only in the simulation: {one}" for one in (expected.deliveries - seen.deliveries)]
     extra = [f"only on the broker:     {one}" for one in (seen.deliveries - expected.deliveries)]
-    return "\n".join([*sorted(missing), *sorted(extra)])
+    return "\n".join([*sorted(missing)[:MOST], *sorted(extra)[:MOST]])
 
 
 def _timeless(value: object) -> object:

@@ -10,6 +10,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from faststream import AckPolicy
 from faststream.rabbit import Channel, RabbitBroker, RabbitMessage
 
+from service.core import duration
 from service.core.delivery import Delivery, Envelope, without_origin
 from service.core.judge import judge
 from service.core.outcome import Refused
@@ -17,11 +18,14 @@ from service.core.plan import Plan, plan
 from service.core.verdict import Why
 from service.edge.carry_out import Mend, Unsettled, carry_out
 from service.edge.listeners import Listeners
+from service.edge.pages import describe
 from service.edge.post import Post
 from service.edge.reading import Limits, envelope_of, fault_in, letter_of, unopened
+from service.flows.dlq_processor import pages
 from service.flows.dlq_processor import topology as tables
 from service.flows.dlq_processor.policy import FindRoute, Rules, send_back
 from service.flows.flow import Flow
+from service.topology.tables import DEFAULT
 
 Clock = Callable[[], datetime]
 
@@ -109,7 +113,7 @@ def subscribe(broker: RabbitBroker, clerk: Clerk, rules: Rules, prefetch: int) -
         no_reply=True,
         decoder=unopened,
         title="retry-queue",
-        description=RETRY_QUEUE,
+        description=pages.RETRY_QUEUE,
     )(clerk.take)
     for number, _ in enumerate(rules.tiers, start=1):
         broker.subscriber(
@@ -120,19 +124,34 @@ def subscribe(broker: RabbitBroker, clerk: Clerk, rules: Rules, prefetch: int) -
             no_reply=True,
             decoder=unopened,
             title=f"retry-queue-{number}",
-            description=RETURNED_QUEUE,
+            description=pages.RETURNED_QUEUE.format(tier=number),
         )(clerk.give_back)
+    announce(broker, rules)
 
 
-RETRY_QUEUE = """
-Every letter that a queue dead-letters to `retry-exchange` with the key `retry-routing-key` arrives
-here. Point your queue at it (`x-dead-letter-exchange`, `x-dead-letter-routing-key`, by argument or by
-policy); do not publish here yourself. The letter's original routing key chooses its route: with one it
-waits and returns to the queue it came from, without one, or with its retries spent, it goes to
-`dlq-queue`.
-""".strip()
-
-RETURNED_QUEUE = """
-Letters whose wait is over; from here each returns to the queue it failed in, with `x-retry-count`,
-`x-original-exchange`, `x-original-routing-key` and `x-original-queue`. Nobody else publishes here.
-""".strip()
+def announce(broker: RabbitBroker, rules: Rules) -> None:
+    """What the clerk sends, for the AsyncAPI document; the sending itself is the post's."""
+    describe(broker, pages.chapter(rules))
+    for number, wait in enumerate(rules.tiers, start=1):
+        broker.publisher(
+            tables.delay_queue(number, wait, rules.kind),
+            tables.DELAY,
+            routing_key=pages.delay_address(number),
+            persist=True,
+            title=f"queue.delay.{number}",
+            description=pages.DELAY_QUEUE.format(tier=number, wait=duration.say(wait)),
+        )
+    broker.publisher(
+        tables.dead_queue(rules.kind),
+        tables.DEAD,
+        persist=True,
+        title="dlq-queue",
+        description=pages.DEAD_QUEUE,
+    )
+    broker.publisher(
+        exchange=DEFAULT,
+        routing_key="{queue}",
+        persist=True,
+        title=pages.ORIGIN,
+        description=pages.ORIGIN_QUEUE,
+    )

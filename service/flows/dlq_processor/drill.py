@@ -7,7 +7,9 @@ from faststream.rabbit import Channel, RabbitBroker, RabbitMessage, RabbitQueue
 from faststream.rabbit.subscriber import RabbitSubscriber
 
 from service.core.marks import RETRY_COUNT
+from service.edge.pages import describe
 from service.edge.reading import unopened
+from service.flows.dlq_processor import pages
 from service.flows.dlq_processor import topology as tables
 from service.flows.dlq_processor.policy import Rules
 
@@ -46,14 +48,20 @@ def subscribe(broker: RabbitBroker, rules: Rules) -> None:
             description=description,
         )
 
-    consumer(tables.pass_queue(rules.kind), "test-pass-queue", "The drill: accepts every letter.")(
-        accept
-    )
-    consumer(tables.fail_queue(rules.kind), "test-fail-queue", "The drill: rejects every letter.")(
-        fail
-    )
+    describe(broker, pages.drill_chapter())
+    consumer(
+        tables.pass_queue(rules.kind),
+        "test-pass-queue",
+        "Publish to `test-retry-exchange` with the key `rk.test.pass`: the letter is accepted.",
+    )(accept)
+    consumer(
+        tables.fail_queue(rules.kind),
+        "test-fail-queue",
+        "Publish to `test-retry-exchange` with the key `rk.test.fail`: the letter always fails.",
+    )(fail)
     consumer(
         tables.fail_pass_queue(rules.kind),
         "test-fail-pass-queue",
-        "The drill: rejects a letter first and accepts it when it was retried.",
+        "Publish to `test-retry-exchange` with the key `rk.test.fail.pass`: the letter fails at first"
+        " and is accepted when it is retried.",
     )(fail_then_pass)

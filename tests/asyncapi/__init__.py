@@ -1,0 +1,1 @@
+"""The AsyncAPI document: current, complete, and accepted by the official parser."""

@@ -1,0 +1,1 @@
+"""Accidents: the service, its links and its servers fail in mid-flow, and every letter is followed."""

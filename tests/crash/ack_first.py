@@ -1,0 +1,36 @@
+"""The service with its one law broken: it acknowledges, then publishes. The checker must see it.
+
+`python -m tests.crash.ack_first --host … --port …`
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from aio_pika.abc import AbstractIncomingMessage
+
+from service.core.plan import Plan
+from service.edge.carry_out import Mend, settle
+from service.edge.letter import Letter
+from service.edge.post import Post
+from service.flows.dlq_processor import consumers
+from tests.crash.running import run
+
+NETWORK = 0.01  # what lies between two machines, and on loopback does not
+
+
+async def ack_first(
+    plan: Plan, message: AbstractIncomingMessage, letter: Letter, post: Post, mend: Mend
+) -> Plan:
+    """Settle, then send: the order that loses letters."""
+    await settle(plan.settle, message)
+    await asyncio.sleep(NETWORK)
+    for send in plan.sends:
+        await post.send(letter, send)
+    return plan
+
+
+if __name__ == "__main__":
+    consumers.carry_out = ack_first  # type: ignore[attr-defined]  # imported there by name
+    run(*sys.argv[1:])

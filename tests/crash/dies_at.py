@@ -1,0 +1,109 @@
+"""The service, and a point in its code at which it kills itself, as a `kill -9` there would.
+
+`python -m tests.crash.dies_at judged 40 --host … --port …`: at the fortieth pass through that point.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from service.edge import carry_out
+from service.edge.confirming import ConfirmingChannel
+from service.edge.opening import Opening
+from service.flows.dlq_processor import consumers
+from service.ledger import schema
+from service.ledger.routes import Routes
+from tests.crash.running import run
+
+BASIC_PUBLISH = b"\x00\x3c\x00\x28"  # class and method, as they stand in the frame
+
+
+@dataclass
+class Fuse:
+    """Burns one pass shorter each time; at its end the process is gone."""
+
+    passes: int
+
+    def burn(self, *_: object) -> None:
+        """One more pass."""
+        self.passes -= 1
+        if self.passes == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def before(owner: Any, name: str) -> Callable[[Fuse], None]:
+    """Die when this function is entered."""
+
+    def lay(fuse: Fuse) -> None:
+        original = getattr(owner, name)
+
+        @wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            fuse.burn()
+            return original(*args, **kwargs)
+
+        setattr(owner, name, wrapper)
+
+    return lay
+
+
+def after(owner: Any, name: str) -> Callable[[Fuse], None]:
+    """Die when this function has done its work."""
+
+    def lay(fuse: Fuse) -> None:
+        original = getattr(owner, name)
+
+        @wraps(original)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            answer = await original(*args, **kwargs)
+            fuse.burn()
+            return answer
+
+        @wraps(original)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            answer = original(*args, **kwargs)
+            fuse.burn()
+            return answer
+
+        setattr(owner, name, awaited if inspect.iscoroutinefunction(original) else called)
+
+    return lay
+
+
+def handed_to_the_socket(fuse: Fuse) -> None:
+    """Die when frames of letters were written: uvloop does that at the end of the turn."""
+    original = asyncio.StreamWriter.write
+
+    def write(self: asyncio.StreamWriter, data: bytes) -> None:
+        original(self, data)
+        if BASIC_PUBLISH in data:
+            asyncio.get_running_loop().call_soon(fuse.burn)
+
+    asyncio.StreamWriter.write = write  # type: ignore[method-assign,assignment]
+
+
+POINTS: dict[str, Callable[[Fuse], None]] = {
+    "delivered": before(consumers, "envelope_of"),
+    "judged": after(consumers, "judge"),
+    "published": handed_to_the_socket,
+    "confirmed": after(ConfirmingChannel, "_on_confirm_frame"),
+    "before_ack": before(carry_out, "settle"),
+    "ack_sent": after(carry_out, "settle"),
+    "ledger_migrated": before(schema, "_current"),  # before the commit
+    "routes_read": before(Routes, "_take"),
+    "leaving": after(Opening, "stop_intake"),
+}
+
+
+if __name__ == "__main__":
+    point, passes, *options = sys.argv[1:]
+    POINTS[point](Fuse(int(passes)))
+    run(*options)

@@ -1,0 +1,56 @@
+"""`kill -9` of the service, again and again while letters move: none is lost, few come twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crash.checker import Report
+from tests.crash.office import PREFETCH, office
+from tests.crash.traffic import ending, traffic
+from tests.kit.process import Service
+
+ACK_FIRST = (sys.executable, "-m", "tests.crash.ack_first")
+
+
+@pytest.fixture
+def seed() -> int:
+    """Printed with every failure; `DLO_TEST_SEED` repeats a run."""
+    return int(os.environ.get("DLO_TEST_SEED") or random.randrange(10**6))
+
+
+async def killed_at_random(service: Service, rabbit_url: str, letters: int, seed: int) -> Report:
+    """Kill and restart the service at moments chosen by the letters that have moved."""
+    chance = random.Random(seed)
+    kills = letters // 250
+    async with traffic(rabbit_url) as letters_out, ending(service):
+        service.spawn()
+        await letters_out.send(letters)
+        for goal in sorted(chance.sample(range(letters), kills)):
+            await letters_out.moves(upto=goal)
+            service.kill()
+            service.spawn()
+        report = await letters_out.ends(service)
+        print(f"seed {seed}, {kills} kills, {service.starts} lives: {report}")
+        return report
+
+
+async def test_no_letter_is_lost_when_the_service_is_killed(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path, seed: int
+) -> None:
+    report = await killed_at_random(
+        office(rabbit_url, sqlite_url, tmp_path), rabbit_url, 3000, seed
+    )
+    report.demand(most=12 * PREFETCH)
+
+
+async def test_the_checker_sees_what_ack_before_publish_loses(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path, seed: int
+) -> None:
+    service = office(rabbit_url, sqlite_url, tmp_path, *ACK_FIRST)
+    report = await killed_at_random(service, rabbit_url, 1000, seed)
+    assert report.lost, report
