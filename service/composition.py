@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from importlib.metadata import version
 
@@ -130,6 +131,7 @@ def _office(
     watching: list[asyncio.Task[None]] = []
 
     async def start() -> None:
+        logging.getLogger("uvicorn.access").setLevel(logging.WARNING)  # a line for every health check
         watching.append(asyncio.create_task(_watch(settings, routes)))
 
     async def stop_intake() -> None:

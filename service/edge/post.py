@@ -55,11 +55,14 @@ class RabbitPost:
         return self._connection is not None and self._connection.is_opened
 
     async def open(self) -> None:
-        """Connect now instead of at the first letter."""
+        """Connect now instead of at the first letter, and again whenever the connection is lost."""
         await self._channel(OWN)
+        self._background(self._stay_open())
 
     async def close(self) -> None:
         """Hang up."""
+        for task in tuple(self._tasks):
+            task.cancel()
         self._hang_up(ConnectionError("closed by us"))
         for task in tuple(self._tasks):
             with suppress(TimeoutError, asyncio.CancelledError):
@@ -94,15 +97,20 @@ class RabbitPost:
             del self._turns[mark]
             channel.forget(mark)
 
-    async def _watch(self, connection: aiormq.Connection) -> None:
+    async def _stay_open(self) -> None:
+        while True:
+            await asyncio.sleep(min(1.0, self._timeout / 4))
+            with suppress(AMQPError, RuntimeError, OSError, TimeoutError):
+                await self._channel(OWN)
+            await self._end_silence()
+
+    async def _end_silence(self) -> None:
         """Give up a connection that stays silent. A blocked broker is alive and will answer: sending
         again would only make copies."""
-        while connection is self._connection:
-            await asyncio.sleep(min(1.0, self._timeout / 4))
-            while self._due and self._due[0][1].done():
-                self._due.popleft()
-            if self._due and self._due[0][0] < self._now() and not await self._is_blocked():
-                self._hang_up(TimeoutError(f"no confirmation within {self._timeout:g} s"))
+        while self._due and self._due[0][1].done():
+            self._due.popleft()
+        if self._due and self._due[0][0] < self._now() and not await self._is_blocked():
+            self._hang_up(TimeoutError(f"no confirmation within {self._timeout:g} s"))
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -150,7 +158,6 @@ class RabbitPost:
             connection = aiormq.Connection(self._url)
             await connection.connect()
             self._connection = connection
-            self._background(self._watch(connection))
         return self._connection
 
 

@@ -181,7 +181,11 @@ class SimulatedBroker:
             return
         self._is_moving = True
         try:
-            while self._room.expire_one() or self._hand_out_one():
+            while (
+                self._room.expire_one(fresh=False)
+                or self._hand_out_one()
+                or self._room.expire_one(fresh=True)
+            ):
                 pass
         finally:
             self._is_moving = False

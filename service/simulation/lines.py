@@ -61,6 +61,11 @@ class Line:
         """When the first one expires; those behind it wait, even if their time is over."""
         return self.ready[0].expires if self.ready else None
 
+    def is_due(self, now: datetime) -> bool:
+        """Whether the first one's time is over."""
+        due = self.due()
+        return due is not None and due <= now
+
     def _next(self) -> int:
         self.seen += 1
         return self.seen

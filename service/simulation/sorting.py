@@ -75,11 +75,13 @@ class SortingRoom:
         count_discard(place, line.row, method, self.flavour)
         self.die(line, place, Reason.REJECTED)
 
-    def expire_one(self) -> bool:
-        """The first letter found at the head of a queue past its time dies; False if there is none."""
+    def expire_one(self, *, fresh: bool) -> bool:
+        """A letter past its time at the head of a queue dies; False if there is none.
+
+        `fresh`: those too that came just now, for a consumer may take even a letter without any time.
+        """
         for line in self.lines.values():
-            due = line.due()
-            if due is not None and due <= self.now:
+            if line.is_due(self.now) and (fresh or line.ready[0].round < self.round):
                 self.die(line, line.ready.pop(0), Reason.EXPIRED)
                 return True
         return False

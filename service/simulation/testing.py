@@ -51,6 +51,13 @@ class SimulatedRabbit(TestRabbitBroker[Any]):
         await super().__aenter__()
         return self
 
+    async def __aexit__(self, *error: Any) -> None:
+        """What still runs is cut off, as by a lost connection."""
+        for handler in self._handlers:
+            handler.cancel()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
+        await super().__aexit__(*error)
+
     async def advance(self, seconds: float | timedelta = 0) -> None:
         """Let virtual time pass, stopping at each moment for the handlers to finish."""
         by = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)

@@ -23,7 +23,8 @@ from service.ledger import schema
 from service.ledger.routes import Routes
 from tests.crash.running import run
 
-BASIC_PUBLISH = b"\x00\x3c\x00\x28"  # class and method, as they stand in the frame
+# Class and method, as they stand in the frames.
+BASIC_PUBLISH, BASIC_ACK = b"\x00\x3c\x00\x28", b"\x00\x3c\x00\x50"
 
 
 @dataclass
@@ -78,25 +79,29 @@ def after(owner: Any, name: str) -> Callable[[Fuse], None]:
     return lay
 
 
-def handed_to_the_socket(fuse: Fuse) -> None:
-    """Die when frames of letters were written: uvloop does that at the end of the turn."""
-    original = asyncio.StreamWriter.write
+def written(method: bytes) -> Callable[[Fuse], None]:
+    """Die when such a frame was handed to the socket: uvloop does that at the end of its turn."""
 
-    def write(self: asyncio.StreamWriter, data: bytes) -> None:
-        original(self, data)
-        if BASIC_PUBLISH in data:
-            asyncio.get_running_loop().call_soon(fuse.burn)
+    def lay(fuse: Fuse) -> None:
+        original = asyncio.StreamWriter.write
 
-    asyncio.StreamWriter.write = write  # type: ignore[method-assign,assignment]
+        def write(self: asyncio.StreamWriter, data: bytes) -> None:
+            original(self, data)
+            if method in data:
+                asyncio.get_running_loop().call_soon(fuse.burn)
+
+        asyncio.StreamWriter.write = write  # type: ignore[method-assign,assignment]
+
+    return lay
 
 
 POINTS: dict[str, Callable[[Fuse], None]] = {
     "delivered": before(consumers, "envelope_of"),
     "judged": after(consumers, "judge"),
-    "published": handed_to_the_socket,
+    "published": written(BASIC_PUBLISH),
     "confirmed": after(ConfirmingChannel, "_on_confirm_frame"),
     "before_ack": before(carry_out, "settle"),
-    "ack_sent": after(carry_out, "settle"),
+    "ack_sent": written(BASIC_ACK),
     "ledger_migrated": before(schema, "_current"),  # before the commit
     "routes_read": before(Routes, "_take"),
     "leaving": after(Opening, "stop_intake"),

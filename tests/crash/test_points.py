@@ -48,7 +48,7 @@ DEATHS = (
     Death("published", 3),
     Death("confirmed", 3),
     Death("before_ack", 40),
-    Death("ack_sent", 40),
+    Death("ack_sent", 3),
     Death("routes_read", 2, change_a_route),
     Death("leaving", 1, ask_to_end),
 )

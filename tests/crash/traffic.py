@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,7 +29,8 @@ ON_THE_WAY = (
     *(f"retry-queue-{n}" for n in range(1, len(TIERS) + 1)),
 )
 HOPELESS = 10  # one letter of so many is never accepted
-QUIET = 4.0  # seconds without any movement after which nothing more is expected
+# Seconds without any movement after which nothing more is expected.
+QUIET, AFTER_THE_LAST = 5.0, 1.0
 
 
 @dataclass
@@ -61,10 +62,18 @@ class Traffic:
 
         await eventually(enough, within=within, pause=0.002)
 
+    async def passes(self, count: int, within: float) -> float:
+        """Send letters and wait until one of them has been retried; how long that took."""
+        loop, first = asyncio.get_running_loop(), self.number
+        start = loop.time()
+        await self.send(count)
+        fresh = {name(number) for number in range(first, self.number)}
+        await eventually(lambda: fresh & self.checker.handled.keys(), within=within)
+        return loop.time() - start
+
     async def ends(self, service: Service, within: float = 60) -> Report:
         """Wait until every letter has ended, or nothing moves any more; then reckon."""
-        over: Callable[[], Awaitable[bool]] = self._is_over
-        await eventually(over, within=within, pause=0.1)
+        await self._over(within)
         # What it holds in its hands is finished, or goes back where it can be found.
         assert service.stop() == 0, service.said()[-2000:]
         for queue in ON_THE_WAY:
@@ -80,7 +89,7 @@ class Traffic:
         await dead.consume(self._found_dead)
 
     async def _send(self, number: int, key: str) -> None:
-        letter = f"{number:05}"
+        letter = name(number)
         # Some teams name their letters, some leave that to us.
         message_id = letter if number % 2 else None
         message = Message(
@@ -109,23 +118,29 @@ class Traffic:
         self.checker.dead[message.body.decode()] += 1
         await message.ack()
 
-    async def _is_over(self) -> bool:
-        if not self.checker.missing:
-            return await self._is_quiet(1.0)
-        return await self._is_quiet(QUIET)
+    async def _over(self, within: float) -> None:
+        """Long enough without a movement; letters that are missing still may take longer."""
+        async with asyncio.timeout(within):
+            while not await self._is_quiet(QUIET if self.checker.missing else AFTER_THE_LAST):
+                pass
 
     async def _is_quiet(self, seconds: float) -> bool:
         """Whether nothing moves for a while, and no queue holds anything."""
         before, loop = self.moved, asyncio.get_running_loop()
         until = loop.time() + seconds
         while loop.time() < until:
+            await asyncio.sleep(0.1)
             if self.moved != before or await self._waiting():
                 return False
-            await asyncio.sleep(0.1)
         return True
 
     async def _waiting(self) -> int:
         return sum([await depth(self.publishing, queue) for queue in ON_THE_WAY])
+
+
+def name(number: int) -> str:
+    """The body of a letter, by which it is followed."""
+    return f"{number:05}"
 
 
 @asynccontextmanager

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import product
 
 from service.core.plan import Address, Plan, Settle
 from tests.model.steps import End, Publish, Reading, Step
+
+DEAD_LETTERS = Address("whatever the queue names as its dead-letter exchange", "")
 
 
 class Source(Enum):
@@ -23,26 +24,32 @@ class Source(Enum):
 class Working:
     """The service holds the delivery: what it is still to do, and whether it waits for an answer."""
 
-    plan: Plan
+    detour: int  # how many plans were left for what stands in for them
     todo: tuple[Step, ...]
     waiting: bool = False
 
 
+class Word(Enum):
+    """What the broker says about a publish."""
+
+    CONFIRMED = "confirmed"
+    UNROUTED = "unrouted"
+
+
 @dataclass(frozen=True, slots=True)
-class Confirmed:
-    """The broker's word on its way: it has the copy."""
+class Copy:
+    """A publish in the socket; nobody waits for the fate of one whose sender has given up."""
 
     to: Address
+    awaited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Unrouted:
-    """The broker's word on its way: no queue takes it."""
+class Answer:
+    """The broker's word about a publish, in the socket."""
 
-    to: Address
-
-
-Word = Confirmed | Unrouted
+    word: Word
+    awaited: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,8 @@ class World:
 
     source: Source = Source.READY
     working: Working | None = None
-    published: tuple[Address, ...] = ()  # handed to the publishing socket, not read by the broker
-    words: tuple[Word, ...] = ()  # the broker's answers, not read by the service
+    published: tuple[Copy, ...] = ()  # handed to the publishing socket, not read by the broker
+    answers: tuple[Answer, ...] = ()  # the broker's, not read by the service
     settled: tuple[Settle, ...] = ()  # handed to the consuming socket, not read by the broker
     copies: tuple[Address, ...] = ()  # stored in queues
     faults: int = 0
@@ -66,6 +73,18 @@ class Rules:
     reading: Reading
     routable: frozenset[Address]
     most_faults: int
+
+    def working(self, detour: int = 0) -> Working:
+        """The beginning of the plan, or of what stands in for it."""
+        return Working(detour, self.reading(self.plans[detour]))
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plan, then what stands in for it when no queue takes it, and so on."""
+        plans = [self.plan]
+        while (otherwise := plans[-1].otherwise) is not None:
+            plans.append(otherwise)
+        return tuple(plans)
 
 
 def following(world: World, rules: Rules) -> Iterator[World]:
@@ -86,42 +105,40 @@ def accidents(world: World, rules: Rules) -> Iterator[World]:
     yield from _publishing_lost(faulty, rules)
     yield from _consuming_lost(faulty)
     for lost in _publishing_lost(faulty, rules):
-        yield from _consuming_lost(replace(lost, words=()))  # kill -9: both at once
+        yield from _consuming_lost(lost)  # kill -9: both at once
 
 
 def _delivered(world: World, rules: Rules) -> Iterator[World]:
     if world.source is Source.READY and world.working is None:
-        working = Working(rules.plan, rules.reading(rules.plan))
-        yield replace(world, source=Source.DELIVERED, working=working)
+        yield replace(world, source=Source.DELIVERED, working=rules.working())
 
 
 def _worked(world: World, rules: Rules) -> Iterator[World]:
     match world.working:
-        case Working(plan, (Publish(to), *_), waiting=False):
+        case Working(_, (Publish(to), *_), waiting=False):
             waiting = replace(world.working, waiting=True)
-            yield replace(world, working=waiting, published=(*world.published, to))
-        case Working(plan, (Publish(to), *rest), waiting=True) if world.words:
-            word, *words = world.words
-            after = replace(world, words=tuple(words))
-            yield replace(after, working=_answered(word, to, plan, tuple(rest), world, rules))
-        case Working(plan, (End(how), *rest)):
-            done = Working(plan, tuple(rest)) if rest else None
+            yield replace(world, working=waiting, published=(*world.published, Copy(to)))
+        case Working(detour, (End(how), *rest)):
+            done = Working(detour, tuple(rest)) if rest else None
             yield replace(world, working=done, settled=(*world.settled, how))
+    if world.answers:
+        answer, *answers = world.answers
+        yield replace(world, working=_told(answer, world, rules), answers=tuple(answers))
 
 
-def _answered(
-    word: Word, to: Address, plan: Plan, rest: tuple[Step, ...], world: World, rules: Rules
-) -> Working | None:
-    """A word about another publish, given up before, is not for us."""
-    match word:
-        case Confirmed(about) if about == to:
-            return Working(plan, rest) if rest else None
-        case Unrouted(about) if about == to and plan.otherwise is not None:
-            return Working(plan.otherwise, rules.reading(plan.otherwise))
-        case Unrouted(about) if about == to:
-            return Working(plan, (Publish(to), *rest))  # held, and sent again
-        case _:
-            return world.working
+def _told(answer: Answer, world: World, rules: Rules) -> Working | None:
+    """What is to be done after the broker's word; a word nobody waits for changes nothing."""
+    working = world.working
+    if not answer.awaited or working is None:
+        return working
+    detour, todo = working.detour, working.todo
+    match answer.word:
+        case Word.CONFIRMED:
+            return Working(detour, todo[1:]) if todo[1:] else None
+        case Word.UNROUTED if detour + 1 < len(rules.plans):
+            return rules.working(detour + 1)
+        case Word.UNROUTED:
+            return Working(detour, todo)  # held, and sent again
 
 
 def _read_by_the_broker(world: World, rules: Rules) -> Iterator[World]:
@@ -132,11 +149,15 @@ def _read_by_the_broker(world: World, rules: Rules) -> Iterator[World]:
 
 
 def _stored(world: World, rules: Rules) -> World:
-    to, *others = world.published
-    after = replace(world, published=tuple(others))
-    if to not in rules.routable:
-        return replace(after, words=(*world.words, Unrouted(to)))
-    return replace(after, words=(*world.words, Confirmed(to)), copies=(*world.copies, to))
+    copy, *others = world.published
+    routed = copy.to in rules.routable
+    answer = Answer(Word.CONFIRMED if routed else Word.UNROUTED, copy.awaited)
+    return replace(
+        world,
+        published=tuple(others),
+        answers=(*world.answers, answer),
+        copies=(*world.copies, copy.to) if routed else world.copies,
+    )
 
 
 def _ended(world: World) -> World:
@@ -148,9 +169,7 @@ def _ended(world: World) -> World:
         case Settle.REQUEUE:
             return replace(after, source=Source.READY)
         case Settle.REJECT:
-            return replace(
-                after, source=Source.GONE, copies=(*world.copies, Address("dead-letter exchange", ""))
-            )
+            return replace(after, source=Source.GONE, copies=(*world.copies, DEAD_LETTERS))
 
 
 def _publishing_lost(world: World, rules: Rules) -> Iterator[World]:
@@ -160,7 +179,7 @@ def _publishing_lost(world: World, rules: Rules) -> Iterator[World]:
         for _ in range(read):
             lost = _stored(lost, rules)
         working = replace(lost.working, waiting=False) if lost.working else None
-        yield replace(lost, published=(), words=(), working=working)
+        yield replace(lost, published=(), answers=(), working=working)
 
 
 def _consuming_lost(world: World) -> Iterator[World]:
@@ -170,7 +189,14 @@ def _consuming_lost(world: World) -> Iterator[World]:
         for _ in range(read):
             lost = _ended(lost)
         source = Source.READY if lost.source is Source.DELIVERED else lost.source
-        yield replace(lost, settled=(), working=None, source=source)
+        yield replace(
+            lost,
+            settled=(),
+            working=None,
+            source=source,
+            published=tuple(replace(copy, awaited=False) for copy in lost.published),
+            answers=tuple(replace(answer, awaited=False) for answer in lost.answers),
+        )
 
 
 def explore(rules: Rules) -> frozenset[World]:
@@ -188,6 +214,3 @@ def explore(rules: Rules) -> frozenset[World]:
 def endings(worlds: frozenset[World], rules: Rules) -> frozenset[World]:
     """States in which nothing happens any more by itself."""
     return frozenset(world for world in worlds if not any(following(world, rules)))
-
-
-__all__ = ["Rules", "Source", "World", "endings", "explore", "product"]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
 from uuid import uuid4
 
-import aio_pika
-import pytest
 from aio_pika.abc import AbstractConnection
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
@@ -21,19 +18,6 @@ from tests.simulation.sightings import Sightings
 
 EXAMPLES = int(os.environ.get("DLO_EXAMPLES", "24"))
 ABREAST = 5  # cases of one example, side by side: most of their time is waiting
-
-
-@pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture
-def connection(runner: asyncio.Runner, rabbit_url: str) -> Iterator[AbstractConnection]:
-    connection = runner.run(aio_pika.connect(rabbit_url))
-    yield connection
-    runner.run(connection.close())
 
 
 def test_letters_end_where_the_simulation_says(

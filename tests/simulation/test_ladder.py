@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import timedelta
 from typing import Any
@@ -118,6 +119,41 @@ async def test_a_requeued_letter_comes_again_and_says_so() -> None:
         await broker.publish("x", queue=WORK.name)
         await rabbit.advance()
     assert seen == [False, True, True]
+
+
+async def test_what_a_handler_returns_is_published_before_its_letter_is_acknowledged() -> None:
+    simulation, broker = SimulatedBroker(TOPOLOGY), RabbitBroker()
+
+    @broker.subscriber(WORK)
+    @broker.publisher(exchange=SHOP, routing_key="nobody")
+    async def unheard(body: str) -> str:
+        return body
+
+    @broker.subscriber(CLERK)
+    @broker.publisher("dead")
+    async def heard(body: str) -> str:
+        return body
+
+    async with SimulatedRabbit(broker, simulation) as rabbit:
+        await broker.publish("x", queue=WORK.name)
+        await rabbit.advance()
+    # The first answer found no queue, so the letter was rejected, and the clerk's answer found one.
+    assert [letter.body for letter in simulation.letters("dead")] == [b"x"]
+
+
+async def test_the_end_cuts_off_what_still_runs() -> None:
+    simulation, broker = SimulatedBroker(TOPOLOGY), RabbitBroker()
+    begun = asyncio.Event()
+
+    @broker.subscriber(WORK)
+    async def handle(body: str) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with SimulatedRabbit(broker, simulation):
+        await broker.publish("x", queue=WORK.name)
+        await begun.wait()
+    assert len(simulation.unsettled("orders")) == 1
 
 
 async def test_prefetch_holds_letters_back() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -103,19 +102,6 @@ class Twins:
 def _seen(delivery: Delivery | AbstractIncomingMessage) -> tuple[object, ...]:
     counts = {name: value for name, value in delivery.headers.items() if name.endswith("-count")}
     return delivery.body, delivery.redelivered, counts
-
-
-@pytest.fixture
-def runner() -> Iterator[asyncio.Runner]:
-    with asyncio.Runner() as runner:
-        yield runner
-
-
-@pytest.fixture
-def connection(runner: asyncio.Runner, rabbit_url: str) -> Iterator[AbstractConnection]:
-    connection = runner.run(aio_pika.connect(rabbit_url))
-    yield connection
-    runner.run(connection.close())
 
 
 @pytest.mark.parametrize("kind", [QueueType.CLASSIC, QueueType.QUORUM])

@@ -1,0 +1,1 @@
+"""The core, in tables: no broker, no clock, microseconds."""

@@ -1,0 +1,95 @@
+"""The service's link to RabbitMQ fails in mid-flow: nothing is lost, and it moves again in seconds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from yarl import URL
+
+from tests.crash.office import PREFETCH, office
+from tests.crash.traffic import Traffic, ending, traffic
+from tests.kit.process import Service
+from tests.servers.proxy import Proxy, proxied
+
+LETTERS = 400
+RESUMES = 5.0
+CONSUMERS = 4  # retry-queue and three tiers, each with its own prefetch
+IN_HAND = PREFETCH * CONSUMERS
+IMPATIENT = {"DLO_RABBIT__HEARTBEAT": "1s", "DLO_RABBIT__PUBLISH_TIMEOUT": "2s"}
+# The heart stops before the publish gives up.
+PATIENT = {"DLO_RABBIT__HEARTBEAT": "1s", "DLO_RABBIT__PUBLISH_TIMEOUT": "30s"}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Letters in mid-flow through a link that can fail."""
+
+    letters: Traffic
+    service: Service
+    proxy: Proxy
+
+    async def resumes(self, most: int) -> None:
+        """Heal the link: letters move again in time, each comes home, with at most so many copies."""
+        self.proxy.heal()
+        took = await self.letters.passes(20, within=RESUMES)
+        report = await self.letters.ends(self.service)
+        print(f"resumed after {took:.2f} s: {report}")
+        report.demand(most)
+
+
+@asynccontextmanager
+async def in_mid_flow(
+    rabbit_url: str, database_url: str, folder: Path, settings: dict[str, str]
+) -> AsyncIterator[Scene]:
+    """The service behind a proxy, when its first letters have moved."""
+    url = URL(rabbit_url)
+    async with proxied(url.host or "", url.port or 5672) as proxy, traffic(rabbit_url) as letters:
+        through = str(url.with_host("127.0.0.1").with_port(proxy.port))
+        async with ending(office(through, database_url, folder, **settings)) as service:
+            await service.start()
+            await letters.send(LETTERS)
+            await letters.moves(upto=20)
+            yield Scene(letters, service, proxy)
+
+
+async def test_a_short_silence_is_waited_out(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    async with in_mid_flow(rabbit_url, sqlite_url, tmp_path, {}) as scene:
+        scene.proxy.black_hole()
+        await asyncio.sleep(2)  # shorter than the publish time-out and the heartbeat
+        await scene.resumes(most=0)
+
+
+@pytest.mark.parametrize("settings", [IMPATIENT, PATIENT], ids=["impatient", "patient"])
+async def test_a_long_silence_ends_the_connections(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    async with in_mid_flow(rabbit_url, sqlite_url, tmp_path, settings) as scene:
+        scene.proxy.black_hole()
+        await asyncio.sleep(9)  # longer than three heartbeats, which is when a link is given up
+        # What was sent again into the silence arrives with the rest when it ends.
+        await scene.resumes(most=5 * IN_HAND)
+
+
+async def test_connections_that_are_reset_again_and_again(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    resets = 5
+    async with in_mid_flow(rabbit_url, sqlite_url, tmp_path, {}) as scene:
+        for _ in range(resets):
+            scene.proxy.reset()
+            await scene.letters.passes(50, within=RESUMES)
+        await scene.resumes(most=resets * IN_HAND)
+
+
+async def test_a_slow_link_is_only_slow(rabbit_url: str, sqlite_url: str, tmp_path: Path) -> None:
+    async with in_mid_flow(rabbit_url, sqlite_url, tmp_path, {}) as scene:
+        scene.proxy.delay(0.1)
+        await scene.letters.passes(100, within=30)
+        await scene.resumes(most=0)

@@ -1,0 +1,1 @@
+"""The edge: what it reads, writes and sends."""
