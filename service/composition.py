@@ -16,9 +16,8 @@ from service.core.marks import Seal
 from service.core.route import Route, find_route
 from service.edge import tolerance
 from service.edge.asyncapi import json_route, specification
-from service.edge.health import Health
 from service.edge.listeners import Listeners
-from service.edge.opening import Opening
+from service.edge.opening import Closed, Opening
 from service.edge.post import RabbitPost
 from service.edge.reading import Limits
 from service.flows.dlq_processor import consumers, drill
@@ -29,7 +28,7 @@ from service.ledger.engine import is_sqlite
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
 from service.settings import Settings
-from service.web.health import livez, readyz
+from service.web.health import Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
 
@@ -123,15 +122,20 @@ def _opening(settings: Settings, processor: Flow, routes: Routes) -> Opening:
 def _office(
     settings: Settings, processor: Flow, opening: Opening, routes: Routes, metrics: Metrics
 ) -> Office:
+    def rabbitmq() -> Health:
+        return _rabbitmq(opening)
+
     def database() -> Health:
         return _database(routes)
 
-    metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: opening.health().ok)
+    metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
     watching: list[asyncio.Task[None]] = []
 
     async def start() -> None:
-        logging.getLogger("uvicorn.access").setLevel(logging.WARNING)  # a line for every health check
+        logging.getLogger("uvicorn.access").setLevel(
+            logging.WARNING
+        )  # a line for every health check
         watching.append(asyncio.create_task(_watch(settings, routes)))
 
     async def stop_intake() -> None:
@@ -149,7 +153,7 @@ def _office(
         opening.broker,
         asgi_routes=[
             ("/livez", livez),
-            ("/readyz", readyz({"rabbitmq": opening.health, "database": database})),
+            ("/readyz", readyz({"rabbitmq": rabbitmq, "database": database})),
             ("/metrics", metrics_route(metrics)),
             ("/asyncapi.json", json_route(lambda: office.schema.to_specification().to_jsonable())),
         ],
@@ -170,6 +174,16 @@ async def _watch(settings: Settings, routes: Routes) -> None:
         with suppress(LedgerAway):
             await upgrade(url)
     await routes.watch()
+
+
+def _rabbitmq(opening: Opening) -> Health:
+    match opening.state:
+        case Closed(since, why):
+            return Health(False, f"{why} (since {since:%H:%M:%S} UTC)")
+        case _:
+            return Health(
+                opening.post.is_open, "up" if opening.post.is_open else "publishing is down"
+            )
 
 
 def _database(routes: Routes) -> Health:

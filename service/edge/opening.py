@@ -15,7 +15,6 @@ from faststream.rabbit import RabbitBroker
 from faststream.rabbit.subscriber import RabbitSubscriber
 
 from service.edge.declare import NotDeclared, declare
-from service.edge.health import Health
 from service.edge.post import RabbitPost
 from service.edge.sentences import place, sentence
 from service.topology.tables import Topology
@@ -85,16 +84,6 @@ class Opening:
                 with suppress(*FAULTS):
                     await queue.cancel(tag, timeout=2)
                 subscriber._consumer_tag = None
-
-    def health(self) -> Health:
-        """For `/readyz`."""
-        match self.state:
-            case Closed(since, why):
-                return Health(False, f"{why} (since {since:%H:%M:%S} UTC)")
-            case Open():
-                return Health(
-                    self.post.is_open, "up" if self.post.is_open else "publishing is down"
-                )
 
     async def mend(self) -> None:
         """Declare the topology again: somebody took a piece of it away while letters were moving."""

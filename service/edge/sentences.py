@@ -7,6 +7,7 @@ from aiormq.exceptions import (
     AuthenticationError,
     ChannelAccessRefused,
     ConnectionClosed,
+    InvalidFrameError,
     ProbableAuthenticationError,
 )
 from yarl import URL
@@ -32,7 +33,8 @@ def sentence(error: BaseException, url: str) -> str:
             return f"{where}: {permission(str(error))}"
         case AuthenticationError() | ProbableAuthenticationError():
             return f"{where} refuses user {user}; check name and password in rabbit.url"
-        case ConnectionClosed() if "vhost" in str(error):
+        # aiormq keeps only the frame that it waited for, not why the broker hung up instead.
+        case ConnectionClosed() | InvalidFrameError() if _is_about_vhost(str(error)):
             return (
                 f"{where} does not let user {user} into this vhost; create it or change rabbit.url"
             )
@@ -42,3 +44,7 @@ def sentence(error: BaseException, url: str) -> str:
             return f"{where} cannot be reached; is it running, and is rabbit.url right?"
         case _:
             return f"{where} cannot be used: {type(error).__name__}: {error}"
+
+
+def _is_about_vhost(said: str) -> bool:
+    return "vhost" in said or "Connection.OpenOk" in said

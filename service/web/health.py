@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from faststream.asgi import AsgiResponse, get
 from faststream.asgi.response import JSONResponse
 from faststream.asgi.types import ASGIApp, Scope
 
-from service.edge.health import Health
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One dependency, now."""
+
+    ok: bool
+    says: str
+
 
 Check = Callable[[], Health]
 

@@ -1,4 +1,4 @@
-"""Broker or database away, restarted, or with a piece taken out: letters wait, none is lost or buried for it."""
+"""Broker or database away, restarted, a piece missing: letters wait, none is lost or buried for it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def opened(port: int, target: int) -> AsyncIterator[None]:
 async def come_home(shop: Shop, count: int, within: float = 15) -> None:
     """Every letter is seen a second time, each once, and nothing is buried."""
     await eventually(lambda: len(back(shop)) >= count, within)
-    assert sorted(back(shop)) == [f"letter {n}" for n in range(count)]
+    assert sorted(back(shop)) == [f"letter {n:02}" for n in range(count)]
     assert await depth(shop.channel, "dlq-queue") == 0
     assert await depth(shop.channel, "retry-queue") == 0
 
@@ -59,7 +59,7 @@ async def test_a_broker_that_comes_later(rabbit_url: str, sqlite_url: str, tmp_p
             await eventually(service.is_ready, within=20)
             shop = await open_shop(channel)
             await shop.consume(retried)
-            await shop.publish("order.created", message_id="letter 0")
+            await shop.publish("order.created", message_id="letter 00")
             await come_home(shop, 1)
     assert "Traceback" not in service.said()
 
@@ -84,7 +84,7 @@ async def test_a_database_that_comes_later(
             "INSERT INTO dlq_event_config (name, max_retries) VALUES ('order.created', 1)",
             URL(postgres_url).path.removeprefix("/"),
         )
-        await shop.publish("order.created", message_id="letter 0")
+        await shop.publish("order.created", message_id="letter 00")
         await eventually(lambda: _holds(rabbit_url, "retry-queue", 1))
         assert service.get("/readyz")[0] == 503
         assert "refuses connections; is it running" in service.get("/readyz")[1]["database"]["says"]
@@ -105,7 +105,7 @@ async def test_a_broker_restarted_in_the_middle(
             shop = await open_shop(channel)
             await shop.consume(retried)
             for n in range(50):
-                await shop.publish("order.created", message_id=f"letter {n}", delivery_mode=2)
+                await shop.publish("order.created", message_id=f"letter {n:02}", delivery_mode=2)
             await eventually(lambda: len(shop.seen) == 50)
         await asyncio.to_thread(rabbit_node.restart)
         await eventually(service.is_ready, within=20)  # without any letter to wake it
@@ -128,7 +128,7 @@ async def test_an_exchange_deleted_in_the_middle(
         await shop.consume(retried)
         stray = await shop.another("billing", "stray", **DEAD_LETTERS)
         for n in range(20):
-            await shop.publish("order.created", message_id=f"letter {n}")
+            await shop.publish("order.created", message_id=f"letter {n:02}")
         await come_home(shop, 20)
         await shop.consume(lambda _: False, stray)
         await channel.exchange_delete("dlq-exchange")
@@ -148,7 +148,7 @@ async def test_a_delay_queue_deleted_in_the_middle(
         await channel.queue_delete("queue.delay.1")
         await shop.consume(retried)
         for n in range(20):
-            await shop.publish("order.created", message_id=f"letter {n}")
+            await shop.publish("order.created", message_id=f"letter {n:02}")
         await come_home(shop, 20)
 
 
