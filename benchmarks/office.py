@@ -15,7 +15,7 @@ import uvloop
 
 from benchmarks.letters import KEY, preload
 from service import logs
-from service.composition import create
+from service.composition import create, quiet_collector
 from service.core.delivery import Delivery
 from service.core.verdict import Verdict
 from service.edge.listeners import Listeners
@@ -41,6 +41,7 @@ async def relay(url: str, count: int, folder: Path) -> dict[str, float]:
     logs.configure(settings.log.level, settings.log.format)
     await _prepare(url, count)
     office = create(settings)
+    quiet_collector()
     done, left = asyncio.Event(), count
     cpu, began = 0.0, 0.0
     judged = Listeners.judged

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from contextlib import suppress
 from types import FrameType
 
 from service import logs
-from service.composition import Office, create
+from service.composition import Office, create, quiet_collector
 from service.settings import BadSettings, load
 
 
@@ -29,15 +28,8 @@ def _from_settings() -> Office:
         with suppress(ValueError):  # not the main thread: then the signals are somebody else's
             signal.signal(signal.SIGTERM, _leave)
     office = create(settings)
-    _quiet_collector()
+    quiet_collector()
     return office
-
-
-def _quiet_collector() -> None:
-    """What stands now stays: the collector need not look at it again for every thousand letters."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 50)
 
 
 app = _from_settings()

@@ -15,7 +15,8 @@ INEQUIVALENT = re.compile(
 )
 VALUE = re.compile(r"(?:the value )?'(?P<value>.*)'(?: of type '[^']*')?$")
 REFUSED = re.compile(
-    r"(?P<right>\w+) access to (?P<kind>\w+) '(?P<name>.+?)' in vhost.*for user '(?P<user>.+?)'"
+    # RabbitMQ 3.10 does not say which right; later ones do.
+    r"(?:(?P<right>\w+) )?access to (?P<kind>\w+) '(?P<name>.+?)' in vhost.*for user '(?P<user>.+?)'"
 )
 
 
@@ -60,8 +61,9 @@ def permission(refusal: str) -> str:
     told = REFUSED.search(refusal)
     if told is None:
         return f"RabbitMQ refuses access: {refusal}"
+    right = told["right"] or "use"
     return (
-        f"user {told['user']} may not {told['right']} {told['kind']} {told['name']}: "
+        f"user {told['user']} may not {right} {told['kind']} {told['name']}: "
         f"grant it with rabbitmqctl set_permissions (docs/permissions.md); nothing was touched"
     )
 

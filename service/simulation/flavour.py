@@ -27,6 +27,7 @@ class Flavour:
     keeps_cc: bool  # the CC header outlives a dead-letter routing key
     delivery_limit: int | None  # of a quorum queue that names none
     negative_limit_is_none: bool
+    unlimited_goes_last: bool  # a quorum queue without a limit puts what comes back to its end
     count: Count
     shows_zero_on_get: bool  # basic.get shows `x-delivery-count: 0`, a consumer sees no header
 
@@ -39,6 +40,7 @@ RABBIT_3_10 = Flavour(
     keeps_cc=False,
     delivery_limit=None,
     negative_limit_is_none=False,
+    unlimited_goes_last=True,
     count=Count.PER_QUEUE,
     shows_zero_on_get=True,
 )
@@ -50,6 +52,7 @@ RABBIT_4_0 = Flavour(
     keeps_cc=True,
     delivery_limit=20,
     negative_limit_is_none=True,
+    unlimited_goes_last=True,
     count=Count.MARKED,
     shows_zero_on_get=False,
 )
@@ -61,6 +64,7 @@ RABBIT_4_3 = Flavour(
     keeps_cc=True,
     delivery_limit=20,
     negative_limit_is_none=True,
+    unlimited_goes_last=False,
     count=Count.CARRIED,
     shows_zero_on_get=False,
 )

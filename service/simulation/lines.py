@@ -49,12 +49,12 @@ class Line:
         self.out[tag] = place
         return place
 
-    def take_back(self, place: Place, *, has_limit: bool) -> None:
-        """A classic queue remembers where it stood. A quorum queue puts it behind earlier returns, or,
-        without a delivery limit, at the very end: its log could never be cut otherwise."""
+    def take_back(self, place: Place, *, last: bool) -> None:
+        """A classic queue remembers where it stood; a quorum queue puts it behind earlier returns, or
+        behind everybody."""
         place.returns += 1
         if is_quorum(self.row):
-            place.order = (0 if has_limit else 1, self._next())
+            place.order = (1 if last else 0, self._next())
         insort(self.ready, place, key=lambda standing: standing.order)
 
     def due(self) -> datetime | None:

@@ -67,7 +67,7 @@ class SortingRoom:
         if is_over_limit(place, limit, self.flavour):
             self.die(line, place, Reason.DELIVERY_LIMIT)
             return
-        line.take_back(place, has_limit=limit is not None)
+        line.take_back(place, last=limit is None and self.flavour.unlimited_goes_last)
         self.note(Happening.REQUEUED, line.name, place.letter, method)
 
     def discard(self, line: Line, place: Place, method: Method) -> None:

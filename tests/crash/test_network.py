@@ -20,6 +20,7 @@ LETTERS = 400
 RESUMES = 5.0
 CONSUMERS = 4  # retry-queue and three tiers, each with its own prefetch
 IN_HAND = PREFETCH * CONSUMERS
+POST = 1  # the service opens its consuming connection first, then the publishing one
 IMPATIENT = {"DLO_RABBIT__HEARTBEAT": "1s", "DLO_RABBIT__PUBLISH_TIMEOUT": "2s"}
 # The heart stops before the publish gives up.
 PATIENT = {"DLO_RABBIT__HEARTBEAT": "1s", "DLO_RABBIT__PUBLISH_TIMEOUT": "30s"}
@@ -75,6 +76,26 @@ async def test_a_long_silence_ends_the_connections(
         await asyncio.sleep(9)  # longer than three heartbeats, which is when a link is given up
         # What was sent again into the silence arrives with the rest when it ends.
         await scene.resumes(most=5 * IN_HAND)
+
+
+@pytest.mark.parametrize("settings", [IMPATIENT, PATIENT], ids=["impatient", "patient"])
+async def test_only_the_publishing_connection_falls_silent(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    async with in_mid_flow(rabbit_url, sqlite_url, tmp_path, settings) as scene:
+        scene.proxy.black_hole_for(POST)
+        # Nothing is healed: the service finds out by itself and takes another connection.
+        took = await scene.letters.passes(20, within=20)
+        print(f"another connection after {took:.2f} s")
+        await scene.resumes(most=2 * IN_HAND)
+
+
+async def test_only_the_publishing_connection_is_reset(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    async with in_mid_flow(rabbit_url, sqlite_url, tmp_path, {}) as scene:
+        scene.proxy.reset_only(POST)
+        await scene.resumes(most=IN_HAND)
 
 
 async def test_connections_that_are_reset_again_and_again(

@@ -75,7 +75,8 @@ class Traffic:
         """Wait until every letter has ended, or nothing moves any more; then reckon."""
         await self._over(within)
         # What it holds in its hands is finished, or goes back where it can be found.
-        assert service.stop() == 0, service.said()[-2000:]
+        # In a thread: a proxy may have to carry its good-bye meanwhile.
+        assert await asyncio.to_thread(service.stop) == 0, service.said()[-2000:]
         for queue in ON_THE_WAY:
             self.checker.left.update(
                 letter.body.decode() for letter in await drain(self.publishing, queue)

@@ -16,7 +16,7 @@ from service.ledger.schema import upgrade
 from tests.kit.broker import channel_to, clean, depth
 from tests.kit.process import Service, environment, running
 from tests.kit.shop import DEAD_LETTERS, Shop, open_shop, retried
-from tests.servers.proxy import Proxy
+from tests.servers.proxy import Proxy, proxied
 from tests.servers.waiting import eventually
 
 ROUTES = '{"order.#" = 3}'
@@ -108,11 +108,26 @@ async def test_a_broker_restarted_in_the_middle(
                 await shop.publish("order.created", message_id=f"letter {n:02}", delivery_mode=2)
             await eventually(lambda: len(shop.seen) == 50)
         await asyncio.to_thread(rabbit_node.restart)
-        await eventually(service.is_ready, within=20)  # without any letter to wake it
+        await eventually(service.is_ready, within=20)
         async with channel_to(rabbit_node.url) as channel:
             again = await open_shop(channel)
             await again.consume(retried)
             await come_home(again, 50, within=30)
+    assert "Traceback" not in service.said()
+
+
+async def test_connections_cut_while_nothing_moves_come_back_by_themselves(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    await clean(rabbit_url)
+    real = URL(rabbit_url)
+    async with proxied("127.0.0.1", real.port or 5672) as proxy:
+        given = environment(str(real.with_port(proxy.port)), sqlite_url)
+        async with running(Service(given, tmp_path)) as service:
+            before = service.connections(proxy.port)
+            proxy.reset()
+            await eventually(lambda: len(service.connections(proxy.port) - before) == 2)
+            await eventually(service.is_ready)
     assert "Traceback" not in service.said()
 
 

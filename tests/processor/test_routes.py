@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
+from aio_pika import Message
 from aio_pika.abc import AbstractIncomingMessage
 
 from tests.kit.broker import buried, depth, drain
@@ -14,16 +16,18 @@ from tests.kit.table import add_route
 from tests.servers.waiting import eventually
 
 ROUTES = """\
-{ "order.set" = 1, "order.taken" = 3, "order.waits" = { max_retries = 1, delays = ["200ms"] } }
+{ "order.set" = 1, "order.taken" = 3, "order.waits" = { max_retries = 1, delays = ["200ms"] }, \
+"rk.test.#" = 2 }
 """
 
 
 @pytest.fixture(scope="module")
 def settings() -> dict[str, str]:
-    """Four waits, two retries where a route is silent, and routes of the settings."""
+    """Four waits, two retries where a route is silent, routes of the settings, and the drill."""
     return {
         "DLO_DLQ_PROCESSOR__TIERS": '["100ms","150ms","200ms","250ms"]',
         "DLO_DLQ_PROCESSOR__MAX_RETRIES": "2",
+        "DLO_DLQ_PROCESSOR__DRILL": "true",
         "DLO_ROUTES": ROUTES,
     }
 
@@ -172,3 +176,19 @@ async def test_a_queue_deleted_while_its_letter_waits(service: Service, shop: Sh
     assert dead.headers["x-dlo-reason"] == "nobody takes it any more at queue orders"
     assert dead.headers["x-original-queue"] == "orders"
     assert dead.headers["x-retry-count"] == 1
+
+
+async def test_the_drill_ends_as_its_keys_say(service: Service, shop: Shop) -> None:
+    exchange = await shop.channel.get_exchange("test-retry-exchange")
+    for key in ("rk.test.pass", "rk.test.fail", "rk.test.fail.pass"):
+        await exchange.publish(Message(b"{}", message_id=key), key)
+    (dead,) = await buried(shop.channel)
+    assert dead.message_id == "rk.test.fail"
+    retries = Counter(line["letter"] for line in service.verdicts("retry"))
+    assert (retries["rk.test.pass"], retries["rk.test.fail"], retries["rk.test.fail.pass"]) == (
+        0,
+        2,
+        1,
+    )
+    for queue in ("test-pass-queue", "test-fail-queue", "test-fail-pass-queue"):
+        assert await depth(shop.channel, queue) == 0

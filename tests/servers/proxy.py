@@ -11,6 +11,15 @@ from contextlib import asynccontextmanager, suppress
 _CHUNK = 65_536
 
 
+class _Link:
+    """One connection: its two ends, and whether data passes."""
+
+    def __init__(self, ends: tuple[asyncio.StreamWriter, asyncio.StreamWriter]) -> None:
+        self.ends = ends
+        self.open = asyncio.Event()
+        self.open.set()
+
+
 class Proxy:
     """One listening port in front of one server; every fault holds until `heal`."""
 
@@ -21,6 +30,7 @@ class Proxy:
         self._latency = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._links: list[_Link] = []
         self.port = 0
 
     @property
@@ -32,10 +42,16 @@ class Proxy:
         """Nothing arrives any more, in neither direction, and nobody is told."""
         self._open.clear()
 
+    def black_hole_for(self, number: int) -> None:
+        """The same for one connection alone: the first that came through is 0."""
+        self._links[number].open.clear()
+
     def heal(self) -> None:
         """Everything passes again at once, also what was held back."""
         self._latency = 0.0
         self._open.set()
+        for link in self._links:
+            link.open.set()
 
     def delay(self, seconds: float) -> None:
         """Every piece of data takes so much longer, each way."""
@@ -46,6 +62,11 @@ class Proxy:
         for writer in tuple(self._writers):
             _reset(writer)
 
+    def reset_only(self, number: int) -> None:
+        """The same for one connection alone: the first that came through is 0."""
+        for writer in self._links[number].ends:
+            _reset(writer)
+
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Join a client with the server."""
         try:
@@ -54,7 +75,8 @@ class Proxy:
             _reset(writer)
             return
         self._writers |= {writer, server}
-        ways = [self._spawn(reader, server), self._spawn(upstream, writer)]
+        self._links.append(link := _Link((writer, server)))
+        ways = [self._spawn(reader, server, link), self._spawn(upstream, writer, link)]
         await asyncio.wait(ways)
         for end in (writer, server):
             self._writers.discard(end)
@@ -67,18 +89,21 @@ class Proxy:
             task.cancel()
 
     def _spawn(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, link: _Link
     ) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._carry(reader, writer))
+        task = asyncio.create_task(self._carry(reader, writer, link))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, link: _Link
+    ) -> None:
         with suppress(OSError):
             while data := await reader.read(_CHUNK):
                 await asyncio.sleep(self._latency)
                 await self._open.wait()
+                await link.open.wait()
                 writer.write(data)
                 await writer.drain()
             writer.write_eof()

@@ -16,6 +16,7 @@ from tests.simulation.cases import Fate, LetterPlan, World, fate_of
 from tests.simulation.sightings import Sightings, difference
 
 DEADLINE = 5.0  # seconds until two brokers must agree
+FORGOTTEN = {"x-expires": 60_000}  # a run that is killed leaves nothing for longer than this
 QUIET = 0.06  # seconds without news after that: twice the longest wait in a queue
 
 
@@ -104,7 +105,8 @@ async def declare(channel: AbstractChannel, topology: Topology) -> None:
     for exchange in topology.exchanges:
         await channel.declare_exchange(exchange.name, exchange.type.value, durable=True)
     for queue in topology.queues:
-        await channel.declare_queue(queue.name, durable=True, arguments=queue.arguments)
+        arguments = queue.arguments | FORGOTTEN
+        await channel.declare_queue(queue.name, durable=True, arguments=arguments)
     for binding in topology.bindings:
         bound = await channel.get_queue(binding.queue.name, ensure=False)
         await bound.bind(binding.exchange.name, binding.key, arguments=binding.queue.bind_arguments)
