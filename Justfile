@@ -34,6 +34,10 @@ bench name *arguments: servers
 asyncapi:
     python -m service.edge.asyncapi
 
+# Draw every flow's topology anew into its README.
+drawings:
+    python -m service.flows.drawings
+
 # Write the exact version of every package into pyproject.toml; `just pin --upgrade` takes newer ones.
 pin *arguments:
     python -m deploy.local.pin {{ arguments }}

@@ -97,10 +97,10 @@ def _routes(settings: Settings) -> Routes:
 
 
 def _finder(settings: Settings, routes: Routes) -> FindRoute:
-    from_settings = settings.route_book()
+    fixed = (settings.route_book(), *((drill.ROUTES,) if settings.dlq_processor.drill else ()))
 
     def find(key: str) -> Route | None:
-        return find_route(key, (routes.book, from_settings))
+        return find_route(key, (routes.book, *fixed))
 
     return find
 

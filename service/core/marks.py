@@ -27,9 +27,10 @@ OURS = frozenset(
     {RETRY_COUNT, ORIGINAL_EXCHANGE, ORIGINAL_ROUTING_KEY, ORIGINAL_QUEUE, LETTER, FLOW}
     | {FIRST_FAILURE, DEATHS, ERROR, ERROR_TYPE, REASON, DUE, DROPPED, SIGNATURE}
 )
-# The broker's own history (3.x goes on counting from a copy, 4.x ignores it) and the sender's
-# carbon copies (the default exchange would deliver them to any queue) never travel on.
-NEVER_REPUBLISHED = frozenset({"x-death", "CC", "BCC"})
+# The broker's own history (3.x goes on counting from a copied x-death; a quorum queue shows a copied
+# delivery count as its own) and the sender's carbon copies (the default exchange would deliver them
+# to any queue) never travel on.
+NEVER_REPUBLISHED = frozenset({"x-death", "x-delivery-count", "x-acquired-count", "CC", "BCC"})
 DEATH_PREFIXES = ("x-first-death-", "x-last-death-")
 LONGEST_ERROR = 1024
 

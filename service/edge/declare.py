@@ -13,7 +13,7 @@ INEQUIVALENT = re.compile(
     r"inequivalent arg '(?P<argument>[^']+)' for (?P<kind>queue|exchange) '(?P<name>.+?)' in vhost"
     r".*?received (?P<wanted>.+?) but current is (?P<current>.+)$"
 )
-VALUE = re.compile(r"(?:the value )?'(?P<value>.*)'(?: of type '[^']*')?$")
+VALUE = re.compile(r"(?:the value )?'(?P<value>.*?)'(?: of type '[^']*')?$")
 REFUSED = re.compile(
     # RabbitMQ 3.10 does not say which right; later ones do.
     r"(?:(?P<right>\w+) )?access to (?P<kind>\w+) '(?P<name>.+?)' in vhost.*for user '(?P<user>.+?)'"

@@ -125,7 +125,7 @@ def _end_of_value(table: bytes, at: int, end: int) -> int:
     elif (size := FIXED.get(kind)) is not None:
         stop = at + 1 + size
     else:
-        raise Unreadable(f"unknown field type {kind!r}")
+        raise Unreadable(f"unknown field type {kind!r}" if kind else "it ends too soon")
     if stop > end:
         raise Unreadable("a field longer than its table")
     return stop

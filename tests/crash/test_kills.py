@@ -54,3 +54,19 @@ async def test_the_checker_sees_what_ack_before_publish_loses(
     service = office(rabbit_url, sqlite_url, tmp_path, *ACK_FIRST)
     report = await killed_at_random(service, rabbit_url, 1000, seed)
     assert report.lost, report
+
+
+async def test_a_polite_restart_loses_nothing_and_repeats_nothing(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    service = office(rabbit_url, sqlite_url, tmp_path)
+    async with traffic(rabbit_url) as letters, ending(service):
+        service.spawn()
+        await letters.send(1000)
+        for goal in (100, 500):
+            await letters.moves(upto=goal)
+            assert service.stop() == 0
+            service.spawn()
+        report = await letters.ends(service)
+        print(report)
+        report.demand(most=0)

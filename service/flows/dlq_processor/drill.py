@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from faststream import AckPolicy
-from faststream.rabbit import Channel, RabbitBroker, RabbitMessage, RabbitQueue
+from faststream.rabbit import Channel, QueueType, RabbitBroker, RabbitMessage, RabbitQueue
 from faststream.rabbit.subscriber import RabbitSubscriber
 
 from service.core.marks import RETRY_COUNT
+from service.core.route import Route, RouteBook
 from service.edge.pages import describe
 from service.edge.reading import unopened
 from service.flows.dlq_processor import pages
 from service.flows.dlq_processor import topology as tables
 from service.flows.dlq_processor.policy import Rules
+
+PASS, FAIL, FAIL_PASS = (
+    queue(QueueType.CLASSIC).routing_key
+    for queue in (tables.pass_queue, tables.fail_queue, tables.fail_pass_queue)
+)
+# The last resort, after the table and the settings: without a route the drill would only ever show
+# that there is none.
+ROUTES = RouteBook.of(map(Route, (PASS, FAIL, FAIL_PASS)))
 
 
 class DrillFailure(Exception):

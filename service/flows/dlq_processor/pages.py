@@ -71,7 +71,8 @@ DRILL_INTRODUCTION = """
 
 Publish to `test-retry-exchange` to see all of this without a service of your own: `rk.test.pass` is
 accepted, `rk.test.fail` always rejected, `rk.test.fail.pass` rejected at first and accepted when retried.
-These keys need a route as any other key does. In production the drill is off.
+These keys have a route of their own, with the default number of retries, unless the table or the settings
+name another. `dlo drill` sends all three and watches them to their ends. In production the drill is off.
 """.strip()
 
 RETRY_QUEUE = """

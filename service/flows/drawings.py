@@ -1,0 +1,38 @@
+"""The drawing in each flow's README, made from its topology: `python -m service.flows.drawings`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from faststream.rabbit import QueueType
+
+from service.flows.dlq_processor.topology import tables
+from service.topology.drawing import mermaid
+from service.topology.tables import Topology
+
+MARKER = "<!-- drawing: written by `just drawings` -->"
+ROOMS = Path(__file__).parent
+
+
+def topologies() -> dict[str, Topology]:
+    """Each flow as its document writes it."""
+    tiers = tuple(timedelta(seconds=seconds) for seconds in (10, 15, 20))
+    return {"dlq_processor": tables(tiers, QueueType.CLASSIC, drill=False)}
+
+
+def page(room: str, topology: Topology) -> str:
+    """The README with its drawing made anew."""
+    text = (ROOMS / room / "README.md").read_text()
+    before, _, _ = text.partition(MARKER)
+    return f"{before}{MARKER}\n\n```mermaid\n{mermaid(topology)}```\n"
+
+
+def main() -> None:
+    """Write them all."""
+    for room, topology in topologies().items():
+        (ROOMS / room / "README.md").write_text(page(room, topology))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""RabbitMQ raises its memory alarm in mid-flow: it reads acknowledgements, and nothing is sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.local.rabbitmq import Node
+from tests.crash.office import office
+from tests.crash.traffic import Traffic, ending, traffic
+from tests.kit.process import Service
+from tests.servers.waiting import eventually
+
+LETTERS = 500
+# Shorter than the alarm: whoever took silence for loss would send everything again.
+IMPATIENT = {"DLO_RABBIT__PUBLISH_TIMEOUT": "1s"}
+
+
+async def test_a_blocked_broker_is_waited_for(
+    rabbit_node: Node, sqlite_url: str, tmp_path: Path
+) -> None:
+    url = rabbit_node.url
+    async with (
+        traffic(url) as letters,
+        ending(office(url, sqlite_url, tmp_path, **IMPATIENT)) as service,
+    ):
+        await letters.send(LETTERS)
+        with alarm(rabbit_node):
+            service.spawn()
+            await blocked(service, letters)
+            assert letters.checker.missing, "everything had moved before the alarm"
+            # Each letter is in one place. One whose acknowledgement was not read would be in two.
+            await eventually(lambda: stored(rabbit_node) == letters.checker.missing, within=20)
+        report = await letters.ends(service)
+        print(report)
+        report.demand(most=0)
+        assert service.starts == 1
+
+
+async def blocked(service: Service, letters: Traffic) -> None:
+    """Wait until the service consumes and can send nothing; then three publish time-outs longer."""
+    await eventually(service.is_ready, within=30)
+    await asyncio.sleep(4)
+
+
+def stored(node: Node) -> int:
+    """All letters in all queues, those in somebody's hands included."""
+    lines = node.ctl("list_queues", "--quiet", "--no-table-headers", "messages").split()
+    return sum(map(int, lines))
+
+
+@contextmanager
+def alarm(node: Node) -> Iterator[None]:
+    """No memory left, for a while."""
+    node.ctl("set_vm_memory_high_watermark", "0.00001")
+    try:
+        yield
+    finally:
+        node.ctl("set_vm_memory_high_watermark", "absolute", "1GB")
