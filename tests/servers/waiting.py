@@ -5,9 +5,19 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TypeVar, overload
 
 T = TypeVar("T")
+
+
+@overload
+async def eventually(
+    condition: Callable[[], Awaitable[T]], within: float = ..., pause: float = ...
+) -> T: ...
+
+
+@overload
+async def eventually(condition: Callable[[], T], within: float = ..., pause: float = ...) -> T: ...
 
 
 async def eventually(
