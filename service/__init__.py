@@ -1,0 +1,1 @@
+"""Dead Letter Office: one verdict for every failed delivery."""

@@ -20,7 +20,7 @@ from service.edge.sentences import place, sentence
 from service.topology.tables import Topology
 
 LONGEST_PAUSE = 15.0
-FAULTS = (AMQPError, NotDeclared, OSError, TimeoutError, RuntimeError)
+FAULTS = (AMQPError, NotDeclared, OSError, TimeoutError, RuntimeError, ExceptionGroup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Opening:
         broker._on_close, broker._on_reconnected = (self.lost,), (self.restored,)
         self._topology, self._url, self._pause, self._ready = topology, url, pause, ready
         self._log = structlog.get_logger("dlo.rabbitmq")
-        self._mended = 0.0
+        self._mended, self._opened = 0.0, False
         self.state: State = Closed(datetime.now(UTC), f"{place(url)} has not been tried yet")
 
     async def run(self) -> None:
@@ -65,13 +65,13 @@ class Opening:
         while True:
             try:
                 await self._open()
-            except FAULTS as error:
+            except Exception as error:  # noqa: BLE001  # a service that serves and never consumes is worse
                 self._closed(sentence(error, self._url), again=pause)
                 await self._hang_up()
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             else:
-                self.state = Open()
+                self._opened, self.state = True, Open()
                 self._log.info("consuming", action="open", rabbitmq=place(self._url))
                 return
 
@@ -92,7 +92,8 @@ class Opening:
             return
         self._mended = now
         try:
-            await declare(self._topology, self._connection)
+            async with asyncio.timeout(5):
+                await declare(self._topology, self._connection)
         except FAULTS as error:
             self._log.warning(sentence(error, self._url), action="not_mended")
 
@@ -103,7 +104,9 @@ class Opening:
         self._closed(sentence(error, self._url), again=self._pause)
 
     def restored(self, _connection: object) -> None:
-        """It is back, consumers and all."""
+        """It is back, and with it the consumers, where there were any."""
+        if not self._opened:
+            return
         self.state = Open()
         self._log.info("consuming again", action="open", rabbitmq=place(self._url))
 
@@ -116,6 +119,7 @@ class Opening:
         assert isinstance(self._connection, AbstractConnection)
         await declare(self._topology, self._connection)
         await self.post.open()
+        self.state = Closed(datetime.now(UTC), f"{place(self._url)} is there; waiting for the first routes")
         await self._ready()
         await self.broker.start()
 

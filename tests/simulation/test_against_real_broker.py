@@ -16,7 +16,7 @@ from tests.simulation.on_paper import TooBusy, on_paper
 from tests.simulation.on_rabbit import compare, server_version
 from tests.simulation.sightings import Sightings
 
-EXAMPLES = int(os.environ.get("DLO_EXAMPLES", "24"))
+EXAMPLES = int(os.environ.get("DLO_TEST_EXAMPLES", "24"))
 ABREAST = 5  # cases of one example, side by side: most of their time is waiting
 
 

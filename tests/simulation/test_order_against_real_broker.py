@@ -21,7 +21,7 @@ from service.topology.tables import DEFAULT, Arguments, Topology, dead_letters_t
 from tests.simulation.cases import Fate
 from tests.simulation.on_rabbit import came_true, server_version, standing
 
-EXAMPLES = int(os.environ.get("DLO_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("DLO_TEST_EXAMPLES", "40"))
 PUBLISH, GET = "publish", "get"
 # A step: send a letter, take one, or settle the n-th of those taken.
 Step = str | tuple[int, Fate]
