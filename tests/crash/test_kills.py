@@ -64,8 +64,8 @@ async def test_a_polite_restart_loses_nothing_and_repeats_nothing(
     service = office(rabbit_url, sqlite_url, tmp_path)
     async with traffic(rabbit_url) as letters, ending(service):
         await service.start()
-        await letters.send(1000)
         for _ in range(2):
+            await letters.send(500)
             await letters.moves(upto=letters.moved + 100)
             assert service.stop() == 0
             await service.start()
