@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 import aiormq
+import structlog
 from aiormq.exceptions import AMQPError, ChannelAccessRefused, ChannelNotFoundEntity
 
 from service.core.marks import LETTER
@@ -48,6 +49,7 @@ class RabbitPost:
         self._turns: dict[str, asyncio.Future[None]] = {}
         self._due: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Future[None]] = set()
+        self._log = structlog.get_logger("dlo.post")
 
     @property
     def is_open(self) -> bool:
@@ -100,9 +102,22 @@ class RabbitPost:
     async def _stay_open(self) -> None:
         while True:
             await asyncio.sleep(min(1.0, self._timeout / 4))
-            with suppress(AMQPError, RuntimeError, OSError, TimeoutError):
-                await self._channel(OWN)
+            await self._reopen()
             await self._end_silence()
+
+    async def _reopen(self) -> None:
+        if self.is_open:
+            return
+        self._log.warning("the publishing connection is lost; opening it again", action="post_lost")
+        try:
+            await self._channel(OWN)
+        except asyncio.CancelledError:  # aiormq's word for a connection that was lost while opening
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+        except (AMQPError, RuntimeError, OSError, TimeoutError):
+            return  # the next tick tries again
+        else:
+            self._log.info("publishing again", action="post_open")
 
     async def _end_silence(self) -> None:
         """Give up a connection that stays silent. A blocked broker is alive and will answer: sending
