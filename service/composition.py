@@ -21,6 +21,7 @@ from service.edge.listeners import Listeners
 from service.edge.opening import Closed, Opening
 from service.edge.post import RabbitPost
 from service.edge.reading import Limits
+from service.flows.desk import Desk
 from service.flows.dlq_processor import consumers, drill
 from service.flows.dlq_processor.policy import FindRoute, Rules, flow
 from service.flows.flow import Flow
@@ -53,14 +54,14 @@ def create(settings: Settings) -> Office:
     find = _finder(settings, routes)
     processor = flow(rules, find, seal_of(settings))
     opening = _opening(settings, processor, routes)
-    clerk = consumers.Clerk(
+    desk = Desk(
         processor,
-        find,
         opening.post,
         Limits(settings.limits.max_body),
         Listeners(Journal(), metrics),
         opening.mend,
     )
+    clerk = consumers.Clerk(desk, find)
     consumers.subscribe(opening.broker, clerk, rules, settings.dlq_processor.prefetch)
     if rules.drill:
         drill.subscribe(opening.broker, rules)

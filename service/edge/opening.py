@@ -119,7 +119,9 @@ class Opening:
         assert isinstance(self._connection, AbstractConnection)
         await declare(self._topology, self._connection)
         await self.post.open()
-        self.state = Closed(datetime.now(UTC), f"{place(self._url)} is there; waiting for the first routes")
+        self.state = Closed(
+            datetime.now(UTC), f"{place(self._url)} is there; waiting for the first routes"
+        )
         await self._ready()
         await self.broker.start()
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from faststream.rabbit import ExchangeType, RabbitBroker, RabbitExchange
 
-from service.core import duration
-from service.core.marks import REASON, RETRY_COUNT
-from service.edge.listeners import Listeners
-from service.edge.reading import Limits
 from service.flows.dlq_processor import consumers
 from service.flows.dlq_processor import topology as tables
 from service.flows.dlq_processor.policy import FindRoute, Rules
 from service.flows.flow import Flow
 from service.simulation.broker import SimulatedBroker
-from service.simulation.journal import Event, Happening
 from service.simulation.letter import Delivery
-from service.simulation.testing import SimulatedPost, SimulatedRabbit
-from service.topology.arguments import time_to_live
+from service.simulation.testing import SimulatedRabbit
 from service.topology.tables import Binding, Topology, dead_letters_to, durable_queue
 
 SHOP = RabbitExchange("shop", type=ExchangeType.TOPIC)
