@@ -1,12 +1,13 @@
 """`dlo`, the command line: one file per noun, and one place that says what went wrong."""
 
+import logging
 import sys
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from service.cli import config, db
+from service.cli import config, db, drill, simulate, topology
 from service.cli.screen import open_screen
 from service.ledger.away import LedgerAway
 from service.settings import BadSettings
@@ -16,6 +17,9 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 app = typer.Typer(
     name="dlo", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
+app.command("simulate")(simulate.simulate)
+app.command("drill")(drill.drill)
+app.add_typer(topology.app, name="topology")
 app.add_typer(config.app, name="config")
 app.add_typer(db.app, name="db")
 
@@ -43,6 +47,8 @@ def dlo(
 
 def main() -> None:
     """The entry point: a mistake is a sentence on stderr and an exit code, never a traceback."""
+    # What libraries log on their way to an error is said by that error, in words.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         app()
     except BadSettings as bad:

@@ -106,10 +106,13 @@ class RabbitPost:
 
     async def _end_silence(self) -> None:
         """Give up a connection that stays silent. A blocked broker is alive and will answer: sending
-        again would only make copies."""
+        again would only make copies. When it is free again it has the whole time to do so."""
         while self._due and self._due[0][1].done():
             self._due.popleft()
-        if self._due and self._due[0][0] < self._now() and not await self._is_blocked():
+        if await self._is_blocked():
+            later = self._now() + self._timeout
+            self._due = deque((later, answer) for _, answer in self._due)
+        elif self._due and self._due[0][0] < self._now():
             self._hang_up(TimeoutError(f"no confirmation within {self._timeout:g} s"))
 
     def _now(self) -> float:

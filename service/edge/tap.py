@@ -90,10 +90,10 @@ class Tap:
 
 
 @asynccontextmanager
-async def tap_on(url: str, *, timeout: float) -> AsyncIterator[Tap]:
+async def tap_on(url: str, *, within: float) -> AsyncIterator[Tap]:
     """A tap on a broker, on a connection of its own."""
     named = str(URL(url).update_query(name="dead-letter-office tap"))
-    connection = await aio_pika.connect(named, timeout=timeout)
+    connection = await aio_pika.connect(named, timeout=within)
     async with connection:
         tap = Tap(await connection.channel())
         connection.close_callbacks.add(tap.end)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -44,13 +44,15 @@ def margin(tiers: Sequence[timedelta]) -> timedelta:
     return min(max(min(tiers) / 2, timedelta(seconds=1)), timedelta(seconds=5))
 
 
-async def drill(url: str, tiers: Sequence[timedelta], within: timedelta) -> AsyncIterator[Event]:
+async def drill(
+    url: str, tiers: Sequence[timedelta], within: timedelta
+) -> AsyncGenerator[Event, None]:
     """Send the three letters and tell what becomes of them; NoDrill where that cannot be."""
     tolerance.install()  # we hear every dead letter, whatever its headers are
     deadline = time.monotonic() + within.total_seconds()
     letters = {letter.id: letter for letter in _letters()}
     with _explained(url):
-        async with tap_on(url, timeout=ANSWERS_WITHIN) as tap:
+        async with tap_on(url, within=ANSWERS_WITHIN) as tap:
             await _is_open(tap, letters.values(), url)
             await tap.listen(lambda heard: heard.headers.get(LETTER) in letters, *HEARD)
             await _send(url, letters.values())

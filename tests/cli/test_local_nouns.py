@@ -1,34 +1,11 @@
 """The command line, run as people run it: exit codes, data on stdout, sentences on stderr."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A project whose ledger is in its own folder."""
-    (tmp_path / "settings.toml").write_text('[database]\nurl = "sqlite:///var/dlo.db"\n')
-    return tmp_path
-
-
-def dlo(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("DLO_")}
-    return subprocess.run(
-        [sys.executable, "-m", "service.cli.main", *words],
-        cwd=folder,
-        env={**ours, "PYTHONPATH": str(ROOT), **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+from tests.cli.terminal import dlo
 
 
 def test_version(folder: Path) -> None:

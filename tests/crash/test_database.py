@@ -37,7 +37,8 @@ async def test_a_database_that_is_killed_changes_nothing_for_letters(
             postgres.start()
         assert slowest < LATE
         insert(postgres, postgres_url, "order.paid", 2)
-        await eventually(service.is_ready, within=15)
+        await eventually(lambda: '"routes": 2' in service.said(), within=15)
+        await eventually(service.is_ready, within=5)
         await letters.send(BATCH, key="order.paid")
         report = await letters.ends(service)
         print(f"slowest retry without a database {slowest:.2f} s: {report}")

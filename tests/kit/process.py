@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,7 +51,7 @@ class Service:
         self.process = subprocess.Popen(
             [*(self.command or faststream()), "--host", "127.0.0.1", "--port", str(self.port)],
             cwd=ROOT,
-            env={**os.environ, **self.environment},
+            env={**os.environ, **compiled(), **self.environment},
             stdout=subprocess.DEVNULL,
             stderr=self._log(),
         )
@@ -117,6 +121,17 @@ class Service:
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(timeout=40)
+
+
+@cache
+def compiled() -> dict[str, str]:
+    """Where bytecode may not be written beside the source, every start would compile everything
+    anew, for seconds: it is kept elsewhere for the time of this run."""
+    if not sys.flags.dont_write_bytecode:
+        return {}
+    folder = tempfile.mkdtemp(prefix="dlo-bytecode-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}
 
 
 def faststream() -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pamqp import commands, constants, frame
 from pamqp.base import Frame
+from pamqp.common import FieldTable
 from pamqp.header import ProtocolHeader
 from yarl import URL
 
@@ -82,8 +83,8 @@ class Wire:
         body = b""
         while len(body) < size:
             body += (await self._frame())[1]
-        assert answer.delivery_tag is not None
-        return Taken(answer.delivery_tag, answer.exchange, answer.routing_key, head[12:], body)
+        tag, exchange, key = answer.delivery_tag, answer.exchange, answer.routing_key
+        return Taken(tag or 0, exchange or "", key or "", head[12:], body)
 
     async def take(self, queue: str) -> list[Taken]:
         """Every letter that is ready in a queue, acknowledged."""
@@ -106,7 +107,7 @@ class Wire:
         self._writer.write(ProtocolHeader().marshal())
         await self._method()
         secret = f"\0{url.user or 'guest'}\0{url.password or 'guest'}"
-        client = {"product": "a stranger", "capabilities": {"publisher_confirms": True}}
+        client: FieldTable = {"product": "a stranger", "capabilities": {"publisher_confirms": True}}
         start = commands.Connection.StartOk(client, "PLAIN", secret, "en_US")
         await self._ask(start, channel=0)
         self._tell(commands.Connection.TuneOk(8, TUNE_FRAME, 0), channel=0)

@@ -20,7 +20,6 @@ class Poison:
     body: bytes = b"poison"
     key: str = "order.created"  # a route with retries left: it must not need them
     kept: bytes = b""  # what must still be in its headers, byte for byte
-    only: str = ""  # for brokers of one generation: the others refuse it
 
 
 def nested(kind: bytes, depth: int) -> bytes:
@@ -107,7 +106,7 @@ POISONS = {
         f"a body of {MAX_BODY + 1} bytes is over the limit of {MAX_BODY}",
         b"x" * (MAX_BODY + 1),
     ),
-    "a thousand forged deaths": Poison(
+    "five hundred forged deaths": Poison(
         properties(headers=deaths(*[death(f"q{n}", "rejected", ONE) for n in range(500)])),
         ONCE,
         key=SPENT,

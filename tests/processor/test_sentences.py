@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pamqp.common import FieldTable
 from yarl import URL
 
 from deploy.local.ports import free_port
@@ -57,12 +58,12 @@ async def test_a_wait_that_differs_from_the_declared_one(
 ) -> None:
     await clean(rabbit_url)
     async with channel_to(rabbit_url) as channel:
-        arguments = {
+        arguments: FieldTable = {
             "x-message-ttl": 7777,
             "x-dead-letter-exchange": "retry-exchange-2",
             "x-dead-letter-routing-key": "retry.#.2",
         }
-        await channel.declare_queue("queue.delay.2", durable=True, arguments={**arguments})
+        await channel.declare_queue("queue.delay.2", durable=True, arguments=arguments)
         async with running(
             Service(environment(rabbit_url, sqlite_url), tmp_path), ready=False
         ) as it:

@@ -1,0 +1,18 @@
+"""What these tests may ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit.fixtures import service, settings
+
+__all__ = ["folder", "service", "settings"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project whose ledger is in its own folder."""
+    (tmp_path / "settings.toml").write_text('[database]\nurl = "sqlite:///var/dlo.db"\n')
+    return tmp_path
