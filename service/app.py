@@ -24,9 +24,10 @@ def _from_settings() -> Office:
         print(bad, file=sys.stderr)
         sys.exit(2)
     logs.configure(settings.log.level, settings.log.format)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        with suppress(ValueError):  # not the main thread: then the signals are somebody else's
-            signal.signal(signal.SIGTERM, _leave)
+    with suppress(ValueError):  # not the main thread: then the signals are somebody else's
+        for end in (signal.SIGTERM, signal.SIGINT):
+            if signal.getsignal(end) in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(end, _leave)
     office = create(settings)
     quiet_collector()
     return office

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -70,6 +71,18 @@ def decode_table(table: bytes, depth: int = 0) -> tuple[dict[str, object], str]:
     except (Unreadable, IndexError, struct.error) as problem:
         fault = fault or f"the header table cannot be read: {_why(problem)}"
     return read, fault
+
+
+def decode_only(table: bytes, wanted: Callable[[str], bool], longest: int) -> dict[str, object]:
+    """What can be read of these fields, as far as each is small; the others are not looked at."""
+    read: dict[str, object] = {}
+    with suppress(Unreadable, IndexError, struct.error):
+        for name, _, value, stop in walk(table):
+            known = name.decode("utf-8", "replace")
+            if stop - value <= longest and wanted(known):
+                with suppress(Unreadable, struct.error):
+                    read[known] = _value(table, value, stop, 0)
+    return read
 
 
 def without(table: bytes, dropped: Callable[[bytes], bool]) -> bytes:

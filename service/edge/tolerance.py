@@ -12,7 +12,8 @@ from datetime import datetime
 
 from pamqp import decode, encode, header
 
-from service.edge.fields import LENGTH, WireTime, decode_table, short_text
+from service.core.marks import is_dropped
+from service.edge.fields import LENGTH, WireTime, decode_only, decode_table, short_text
 
 DEFAULT_LONGEST = 64 * 1024
 
@@ -26,7 +27,7 @@ class Headers(dict[str, object]):
         self.raw = raw
         if len(raw) > longest:  # decoding 60 000 booleans holds the event loop for most of a second
             self.fault = f"headers of {len(raw)} bytes are over the limit of {longest}"
-            super().__init__()
+            super().__init__(decode_only(raw, is_dropped, longest))
         else:
             read, self.fault = decode_table(raw)
             super().__init__(read)

@@ -147,3 +147,10 @@ def test_headers_over_the_limit_are_kept_and_not_decoded() -> None:
     headers = Headers(short_text("n") + b"S" + LENGTH.pack(100) + b"x" * 100, longest=64)
     assert (len(headers), len(headers.raw)) == (0, 107)
     assert headers.fault == "headers of 107 bytes are over the limit of 64"
+
+
+def test_of_headers_over_the_limit_only_the_history_is_read() -> None:
+    big = short_text("n") + b"S" + LENGTH.pack(100) + b"x" * 100
+    headers = Headers(encode_marks({LETTER: "id"}) + big, longest=64)
+    assert dict(headers) == {LETTER: "id"}
+    assert "over the limit" in headers.fault
