@@ -10,10 +10,9 @@ from importlib.metadata import version
 
 import structlog
 from faststream.asgi import AsgiFastStream
-from faststream.rabbit import Channel, QueueType, RabbitBroker
+from faststream.rabbit import Channel, RabbitBroker
 from yarl import URL
 
-from service.core.marks import Seal
 from service.core.route import Route, find_route
 from service.edge import tolerance
 from service.edge.asyncapi import json_route, specification
@@ -21,14 +20,16 @@ from service.edge.listeners import Listeners
 from service.edge.opening import Closed, Opening
 from service.edge.post import RabbitPost
 from service.edge.reading import Limits
-from service.flows.dlq_processor import consumers, drill
-from service.flows.dlq_processor.policy import FindRoute, Rules, flow
-from service.flows.flow import Flow
+from service.flows.dlq_processor import drill
+from service.flows.dlq_processor.policy import FindRoute
+from service.flows.room import Reception, Room
 from service.ledger.away import LedgerAway
 from service.ledger.engine import is_sqlite
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
+from service.rooms import rooms_of
 from service.settings import Settings
+from service.topology.tables import Topology
 from service.web.health import Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
@@ -49,22 +50,19 @@ class Office(AsgiFastStream):
 def create(settings: Settings) -> Office:
     """Put the service together; nothing connects before it starts."""
     tolerance.install(settings.limits.max_headers)
-    rules, metrics, routes = rules_of(settings), Metrics(), _routes(settings)
-    find = _finder(settings, routes)
-    processor = flow(rules, find, seal_of(settings))
-    opening = _opening(settings, processor, routes)
-    clerk = consumers.Clerk(
-        processor,
-        find,
+    metrics, routes = Metrics(), _routes(settings)
+    rooms = rooms_of(settings, _finder(settings, routes))
+    topology = sum((room.topology for room in rooms), Topology())
+    opening = _opening(settings, topology, routes)
+    reception = Reception(
         opening.post,
         Limits(settings.limits.max_body),
         Listeners(Journal(), metrics),
         opening.mend,
     )
-    consumers.subscribe(opening.broker, clerk, rules, settings.dlq_processor.prefetch)
-    if rules.drill:
-        drill.subscribe(opening.broker, rules)
-    return _office(settings, processor, opening, routes, metrics)
+    for room in rooms:
+        room.subscribe(opening.broker, reception)
+    return _office(settings, rooms, reception, opening, routes, metrics)
 
 
 def quiet_collector() -> None:
@@ -72,19 +70,6 @@ def quiet_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
-
-
-def rules_of(settings: Settings) -> Rules:
-    """What the settings say about the central processor."""
-    own = settings.dlq_processor
-    kind = QueueType.QUORUM if settings.queues.type == "quorum" else QueueType.CLASSIC
-    return Rules(own.tiers, own.max_retries, kind, own.drill)
-
-
-def seal_of(settings: Settings) -> Seal:
-    """The key that signs our marks."""
-    key = settings.marks.key
-    return Seal(key.get_secret_value().encode() if key else b"")
 
 
 def _routes(settings: Settings) -> Routes:
@@ -105,13 +90,13 @@ def _finder(settings: Settings, routes: Routes) -> FindRoute:
     return find
 
 
-def _opening(settings: Settings, processor: Flow, routes: Routes) -> Opening:
+def _opening(settings: Settings, topology: Topology, routes: Routes) -> Opening:
     url = URL(settings.rabbit.url.get_secret_value())
     heartbeat = str(round(settings.rabbit.heartbeat.total_seconds()))
     post = RabbitPost(
         str(url.update_query(heartbeat=heartbeat, name="dead-letter-office post")),
         timeout=settings.rabbit.publish_timeout.total_seconds(),
-        ours=frozenset(exchange.name for exchange in processor.topology.exchanges),
+        ours=frozenset(exchange.name for exchange in topology.exchanges),
     )
     pause = settings.rabbit.reconnect.total_seconds()
     broker = RabbitBroker(
@@ -124,11 +109,16 @@ def _opening(settings: Settings, processor: Flow, routes: Routes) -> Opening:
         logger=None,
         apply_types=False,
     )
-    return Opening(broker, post, processor.topology, str(url), pause, routes.loaded.wait)
+    return Opening(broker, post, topology, str(url), pause, routes.loaded.wait)
 
 
 def _office(
-    settings: Settings, processor: Flow, opening: Opening, routes: Routes, metrics: Metrics
+    settings: Settings,
+    rooms: tuple[Room, ...],
+    reception: Reception,
+    opening: Opening,
+    routes: Routes,
+    metrics: Metrics,
 ) -> Office:
     def rabbitmq() -> Health:
         return _rabbitmq(opening)
@@ -138,13 +128,13 @@ def _office(
 
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
-    watching: list[asyncio.Task[None]] = []
+    watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
-        logging.getLogger("uvicorn.access").setLevel(
-            logging.WARNING
-        )  # a line for every health check
-        watching.append(asyncio.create_task(_watch(settings, routes)))
+        # A line for every health check is a line too many.
+        logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+        beside = [work(reception) for room in rooms for work in room.work]
+        watching.extend(map(asyncio.ensure_future, [_watch(settings, routes), *beside]))
 
     async def stop_intake() -> None:
         await opening.stop_intake()
@@ -169,7 +159,7 @@ def _office(
         on_startup=[start],
         on_shutdown=[stop_intake],
         after_shutdown=[stop],
-        specification=specification(processor.topology, VERSION),
+        specification=specification(opening.topology, VERSION),
     )
     office.opening = opening
     return office

@@ -45,6 +45,23 @@ class Envelope:
     headers: Mapping[str, object]
     fresh_id: str
     at: datetime
+    exchange: str = ""
+    routing_key: str = ""
+    redelivered: bool = False
+
+
+def in_hand(envelope: Envelope, flow: str, seal: Seal, queue: str, more: int = 0) -> Delivery:
+    """A letter that a handler of ours takes from this queue, not ended yet.
+
+    Its retries are those of our own mark, and what the broker counted since (`more`).
+    """
+    known = read(envelope.headers, seal)
+    here = Origin(queue, envelope.exchange, envelope.routing_key)
+    if isinstance(known, Marks) and _belongs_to(known, envelope, flow, queue):
+        marks = replace(known, retries=known.retries + more)
+    else:
+        marks = Marks(envelope.message_id or envelope.fresh_id, flow, here, more, envelope.at)
+    return Delivery(marks, Done(), envelope.at)
 
 
 def dead_lettered(
@@ -63,7 +80,7 @@ def dead_lettered(
             envelope, flow, f"{death.queue} is a queue of ours, nothing fails there"
         )
     known = read(envelope.headers, seal)
-    if isinstance(known, Marks) and _speaks_of(known, envelope, flow, death):
+    if isinstance(known, Marks) and _belongs_to(known, envelope, flow, death.queue):
         deaths = {**known.deaths, death.reason: known.deaths.get(death.reason, 0) + 1}
         marks = replace(known, deaths=deaths)
     else:
@@ -88,9 +105,9 @@ def without_origin(envelope: Envelope, flow: str, reason: str) -> Delivery:
     return Delivery(marks, Refused(f"no origin: {reason}", Why.NO_ORIGIN), envelope.at)
 
 
-def _speaks_of(marks: Marks, envelope: Envelope, flow: str, death: Death) -> bool:
+def _belongs_to(marks: Marks, envelope: Envelope, flow: str, queue: str) -> bool:
     same_letter = envelope.message_id in (None, marks.letter)
-    return same_letter and marks.flow == flow and marks.origin.queue == death.queue
+    return same_letter and marks.flow == flow and marks.origin.queue == queue
 
 
 def _first_failure(envelope: Envelope, flow: str, death: Death) -> Marks:

@@ -27,6 +27,28 @@ def newest_death(headers: Mapping[str, object]) -> Death | None:
     return _death(entries[0])
 
 
+def rejections(headers: Mapping[str, object], queue: str) -> int:
+    """How often consumers of this queue rejected the letter, by the broker's own count.
+
+    Not the newest entry (that is the retry queue's) and not the sum (each round has two deaths).
+    """
+    entries = headers.get("x-death")
+    deaths = map(_death, entries) if isinstance(entries, list) else ()
+    mine = (d for d in deaths if d is not None and (d.queue, d.reason) == (queue, "rejected"))
+    return max((death.count for death in mine), default=0)
+
+
+def deliveries_before(headers: Mapping[str, object], *, redelivered: bool) -> int:
+    """How often a quorum queue gave the letter out before this time.
+
+    On a first delivery the header is a sender's, or another queue's: it counts nothing here.
+    """
+    count = headers.get("x-delivery-count")
+    if not redelivered or not isinstance(count, int) or isinstance(count, bool):
+        return 0
+    return max(count, 0)
+
+
 def _death(entry: object) -> Death | None:
     """An entry as the broker writes it, or None for anything else."""
     if not isinstance(entry, dict):

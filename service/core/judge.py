@@ -13,17 +13,19 @@ def judge(delivery: Delivery, policy: Policy) -> Verdict:
     match delivery.outcome:
         case Done():
             return Accept()
-        case TooEarly(wait):
-            return Requeue(pause=wait)
+        case TooEarly(wait, crowded):
+            return Retry(delivery.retries, wait) if crowded else Requeue(pause=wait)
         case Refused(error, why):
             return Bury(f"refused: {error}" if why is Why.REFUSED else error, why)
         case Failed() if policy.hopeless:
             return Bury(policy.hopeless, Why.NO_ROUTE)
         case Failed(error) if policy.is_spent(delivery.retries):
             return Bury(f"failed {times(delivery.retries + 1)}: {error}", Why.SPENT)
-        case Failed():
+        case Failed() if not policy.ladder:
+            return Requeue()
+        case Failed(wish=wish):
             number = delivery.retries + 1
-            return Retry(number, policy.wait_before(number))
+            return Retry(number, policy.wait_before(number, wish))
         case never:
             assert_never(never)
 

@@ -22,10 +22,14 @@ REASON = "x-dlo-reason"
 DUE = "x-dlo-due"
 DROPPED = "x-dlo-dropped-headers"
 SIGNATURE = "x-dlo-signature"
+FINAL_STATUS = "x-final-status-code"
+FINAL_ERROR = "x-final-error"
+FINAL_RETRIES = "x-final-retry-count"
 
 OURS = frozenset(
     {RETRY_COUNT, ORIGINAL_EXCHANGE, ORIGINAL_ROUTING_KEY, ORIGINAL_QUEUE, LETTER, FLOW}
     | {FIRST_FAILURE, DEATHS, ERROR, ERROR_TYPE, REASON, DUE, DROPPED, SIGNATURE}
+    | {FINAL_STATUS, FINAL_ERROR, FINAL_RETRIES}
 )
 # The broker's own history (3.x goes on counting from a copied x-death; a quorum queue shows a copied
 # delivery count as its own) and the sender's carbon copies (the default exchange would deliver them

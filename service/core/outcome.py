@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from service.core.duration import parse, say
 from service.core.verdict import Why
 
 
@@ -19,6 +20,8 @@ class Failed:
 
     error: str
     kind: str = ""
+    wish: timedelta | None = None
+    """The wait that the handler asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class TooEarly:
     """Nothing is wrong, it is not time yet: no attempt is spent."""
 
     wait: timedelta
+    crowded: bool = False
+    """So many letters are held here already that this one must wait elsewhere."""
 
 
 Outcome = Done | Failed | Refused | TooEarly
@@ -45,21 +50,37 @@ class Refuse(Exception):
 
 
 class NotYet(Exception):
-    """Raised by a handler for which it is too early: `raise NotYet(timedelta(seconds=5))`."""
+    """Raised by a handler for which it is too early: `raise NotYet(until=order.due)`, or a wait."""
 
-    def __init__(self, wait: timedelta) -> None:
-        super().__init__(f"not before {wait} from now")
-        self.wait = wait
+    def __init__(self, wait: timedelta | None = None, *, until: datetime | None = None) -> None:
+        super().__init__(f"not before {until or wait}")
+        self.wait, self.until = wait, until
+
+    def from_now(self, now: datetime) -> timedelta:
+        """How long to wait, seen from now."""
+        if self.until is not None:
+            return max(self.until - now, timedelta())
+        return self.wait or timedelta()
 
 
-def outcome_of(error: BaseException | None) -> Outcome:
+class RetryIn(Exception):
+    """Raised by a handler that failed and knows when to try again: `raise RetryIn("5m")`."""
+
+    def __init__(self, wait: str | timedelta, error: str = "") -> None:
+        self.wait = parse(wait) if isinstance(wait, str) else wait
+        super().__init__(error or f"asked to be retried in {say(self.wait)}")
+
+
+def outcome_of(error: BaseException | None, now: datetime) -> Outcome:
     """What an exception, or none, says about the delivery."""
     match error:
         case None:
             return Done()
         case NotYet():
-            return TooEarly(error.wait)
+            return TooEarly(error.from_now(now))
         case Refuse():
             return Refused(str(error), kind=type(error).__name__)
+        case RetryIn():
+            return Failed(str(error), kind=type(error).__name__, wish=error.wait)
         case _:
             return Failed(str(error) or repr(error), kind=type(error).__name__)

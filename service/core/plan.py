@@ -54,9 +54,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A way: a confirmed publish, then the acknowledgement."""
+    """A way: a confirmed publish, then the acknowledgement; a flow may stamp marks of its own too."""
 
     to: Callable[[Delivery, Retry | Bury], Address]
+    also: Callable[[Delivery, Retry | Bury], Mapping[str, MarkValue]] = lambda *_: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,11 @@ Way = Publish | Reject
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How retries and burials of a flow travel."""
+    """How retries and burials of a flow travel; `defer` where a wait spends no attempt."""
 
     retry: Way
     bury: Way
+    defer: Way | None = None
 
 
 def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
@@ -82,8 +84,9 @@ def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
             return Plan(Settle.ACK)
         case Requeue(pause):
             return Plan(Settle.REQUEUE, pause=pause)
-        case Retry():
-            return _travel(ways.retry, verdict, delivery, _waiting(verdict, delivery, seal))
+        case Retry(number):
+            way = ways.defer if number == delivery.retries and ways.defer else ways.retry
+            return _travel(way, verdict, delivery, _waiting(verdict, delivery, seal))
         case Bury():
             return _travel(ways.bury, verdict, delivery, _buried(verdict, delivery, seal))
         case never:
@@ -103,8 +106,9 @@ def _travel(
     way: Way, verdict: Retry | Bury, delivery: Delivery, stamped: Mapping[str, MarkValue]
 ) -> Plan:
     match way:
-        case Publish(to):
-            return Plan(Settle.ACK, (Send(to(delivery, verdict), stamped),))
+        case Publish(to, also):
+            marks = {**stamped, **also(delivery, verdict)}
+            return Plan(Settle.ACK, (Send(to(delivery, verdict), marks),))
         case Reject():
             return Plan(Settle.REJECT)
         case never:

@@ -13,15 +13,16 @@ FOR_EVER = -1
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`max_retries = n` means n retries after the first attempt; -1 means without end."""
+    """`max_retries = n` means n retries after the first attempt; -1 means without end.
+
+    A ladder without a wait means: back to the same queue at once.
+    """
 
     ladder: tuple[timedelta, ...]
     max_retries: int
     hopeless: str = ""
 
     def __post_init__(self) -> None:
-        if not self.ladder:
-            raise ValueError("a ladder needs at least one wait")
         if self.max_retries < FOR_EVER:
             raise ValueError(f"max_retries must be -1 or more, not {self.max_retries}")
 
@@ -29,15 +30,18 @@ class Policy:
         """Whether a letter that was retried this often has no retry left."""
         return self.max_retries != FOR_EVER and retries >= self.max_retries
 
-    def wait_before(self, number: int) -> timedelta:
-        """The wait before this retry; past the end of the ladder the last wait repeats."""
+    def wait_before(self, number: int, wish: timedelta | None = None) -> timedelta:
+        """The wait before this retry: the one wished for if the ladder has it, else the next one;
+        past the end of the ladder the last wait repeats."""
+        if wish is not None and wish in self.ladder:
+            return wish
         return self.ladder[min(number, len(self.ladder)) - 1]
 
     def in_words(self) -> str:
         """The rules as a person reads them."""
         if self.hopeless:
             return self.hopeless
-        waits = ", ".join(say(wait) for wait in self.ladder)
+        waits = ", ".join(say(wait) for wait in self.ladder) or "no wait"
         often = (
             "without end" if self.max_retries == FOR_EVER else f"at most {self.max_retries} times"
         )

@@ -32,7 +32,10 @@ class Requeue:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Wait somewhere, then come back: the number of the retry about to be made, and the wait before it."""
+    """Wait somewhere, then come back: the number of the retry about to be made, and the wait before it.
+
+    A letter that came too early keeps its number: no attempt is spent.
+    """
 
     number: int
     after: timedelta

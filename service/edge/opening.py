@@ -54,7 +54,7 @@ class Opening:
         self.broker, self.post = broker, post
         # FastStream takes callbacks only when a broker is made, and we are made after it.
         broker._on_close, broker._on_reconnected = (self.lost,), (self.restored,)
-        self._topology, self._url, self._pause, self._ready = topology, url, pause, ready
+        self.topology, self._url, self._pause, self._ready = topology, url, pause, ready
         self._log = structlog.get_logger("dlo.rabbitmq")
         self._mended, self._opened = 0.0, False
         self.state: State = Closed(datetime.now(UTC), f"{place(url)} has not been tried yet")
@@ -93,7 +93,7 @@ class Opening:
         self._mended = now
         try:
             async with asyncio.timeout(5):
-                await declare(self._topology, self._connection)
+                await declare(self.topology, self._connection)
         except FAULTS as error:
             self._log.warning(sentence(error, self._url), action="not_mended")
 
@@ -117,7 +117,7 @@ class Opening:
     async def _open(self) -> None:
         await self.broker.connect()
         assert isinstance(self._connection, AbstractConnection)
-        await declare(self._topology, self._connection)
+        await declare(self.topology, self._connection)
         await self.post.open()
         self.state = Closed(
             datetime.now(UTC), f"{place(self._url)} is there; waiting for the first routes"

@@ -11,6 +11,7 @@ from service.core import duration
 from service.core.marks import REASON, RETRY_COUNT
 from service.edge.listeners import Listeners
 from service.edge.reading import Limits
+from service.flows.desk import Desk
 from service.flows.dlq_processor import consumers
 from service.flows.dlq_processor import topology as tables
 from service.flows.dlq_processor.policy import FindRoute, Rules
@@ -90,15 +91,9 @@ def _clerk(processor: Flow, find: FindRoute, simulation: SimulatedBroker) -> con
     async def mend() -> None:
         """The paper broker loses nothing of its topology."""
 
-    return consumers.Clerk(
-        processor,
-        find,
-        SimulatedPost(simulation),
-        Limits(max_body=1024),
-        Listeners(),
-        mend,
-        lambda: simulation.now,
-    )
+    post, limits = SimulatedPost(simulation), Limits(max_body=1024)
+    desk = Desk(processor, post, limits, Listeners(), mend, lambda: simulation.now)
+    return consumers.Clerk(desk, find)
 
 
 def _told(event: Event, simulation: SimulatedBroker) -> str | None:

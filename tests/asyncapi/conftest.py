@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from service.composition import create, rules_of
+from service.composition import create
 from service.edge.asyncapi import current
 from service.flows.dlq_processor.topology import tables
+from service.rooms import processor_rules
 from service.settings import Settings
 from service.topology.tables import Topology
 
@@ -24,7 +25,7 @@ def document() -> dict[str, Any]:
 @pytest.fixture(scope="package")
 def topology() -> Topology:
     """What the service declares with the same settings."""
-    rules = rules_of(Settings())
+    rules = processor_rules(Settings())
     return tables(rules.tiers, rules.kind, drill=rules.drill)
 
 

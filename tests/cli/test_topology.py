@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from service import composition
+from service import rooms
 from service.cli.processor import rules_of
 from service.cli.screen import open_screen
 from service.cli.topology import report
@@ -80,4 +80,4 @@ def test_the_command_line_and_the_service_read_the_same_rules(kind: str) -> None
     settings = Settings.model_validate(
         {"queues": {"type": kind}, "dlq_processor": {"tiers": ["1m"]}}
     )
-    assert rules_of(settings) == composition.rules_of(settings)
+    assert rules_of(settings) == rooms.processor_rules(settings)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core import marks as names
-from service.core.delivery import Envelope, come_back, dead_lettered
-from service.core.history import newest_death
+from service.core.delivery import Envelope, come_back, dead_lettered, in_hand
+from service.core.history import deliveries_before, newest_death, rejections
 from service.core.judge import judge
 from service.core.marks import Marks, Origin, Seal, Unmarked, is_dropped, read, shorten, stamp
 from service.core.outcome import Failed, Refused
@@ -202,6 +202,37 @@ def test_how_a_letter_died_is_said_in_words(reason: str, error: str) -> None:
     outcome = dead_lettered(Envelope("id", death(reason=reason), "", NOW), "f", SEAL).outcome
     assert isinstance(outcome, Failed)
     assert outcome.error == error
+
+
+def test_the_rejections_of_a_queue_are_neither_the_newest_entry_nor_the_sum() -> None:
+    entries = [
+        {"queue": "wms.retry-queue.a", "exchange": "", "reason": "expired", "count": 3},
+        {"queue": "wms.queue.a", "exchange": "x", "reason": "rejected", "count": 3},
+        {"queue": "wms.queue.b", "exchange": "x", "reason": "rejected", "count": 9},
+    ]
+    assert rejections({"x-death": entries}, "wms.queue.a") == 3
+    assert rejections({"x-death": entries}, "wms.queue.c") == 0
+
+
+@given(tables, st.booleans())
+def test_any_header_table_has_a_broker_count(table: dict[str, object], redelivered: bool) -> None:
+    assert rejections(table, "q") >= 0
+    assert deliveries_before(table, redelivered=redelivered) >= 0
+
+
+@pytest.mark.parametrize(
+    ("count", "redelivered", "before"),
+    [(2, True, 2), (2, False, 0), (None, True, 0), (-1, True, 0), (True, True, 0), ("2", True, 0)],
+)
+def test_the_brokers_delivery_count(count: object, redelivered: bool, before: int) -> None:
+    assert deliveries_before({"x-delivery-count": count}, redelivered=redelivered) == before
+
+
+def test_a_letter_in_hand_counts_our_mark_and_what_the_broker_counted_since() -> None:
+    signed = dict(stamp(MARKS, SEAL))
+    at_home = in_hand(Envelope("id", signed, "f", NOW), MARKS.flow, SEAL, "orders", more=3)
+    elsewhere = in_hand(Envelope("id", signed, "f", NOW), MARKS.flow, SEAL, "billing", more=3)
+    assert (at_home.retries, elsewhere.retries) == (5, 3)
 
 
 @pytest.mark.parametrize(

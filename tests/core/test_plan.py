@@ -59,6 +59,19 @@ def test_a_burial_carries_its_reason_and_the_count_so_far() -> None:
     assert (send.marks[names.REASON], send.marks[names.RETRY_COUNT]) == ("failed 2 times: boom", 1)
 
 
+def test_a_wait_that_spends_no_attempt_may_have_a_way_of_its_own() -> None:
+    ways = Ways(Reject(), Reject(), defer=Publish(lambda *_: Address("wait", "here")))
+    deferred = plan(Retry(1, timedelta(seconds=5)), DELIVERY, ways, SEAL)
+    assert deferred.sends[0].marks[names.RETRY_COUNT] == 1
+    assert plan(Retry(2, timedelta(seconds=5)), DELIVERY, ways, SEAL) == Plan(Settle.REJECT)
+
+
+def test_a_flow_may_stamp_marks_of_its_own() -> None:
+    bury = Publish(lambda *_: Address("d", "k"), also=lambda *_: {names.FINAL_STATUS: 503})
+    todo = plan(Bury("spent"), DELIVERY, Ways(Reject(), bury), SEAL)
+    assert todo.sends[0].marks[names.FINAL_STATUS] == 503
+
+
 def test_a_pause_is_part_of_the_plan() -> None:
     pause = timedelta(seconds=3)
     assert plan(Requeue(pause), DELIVERY, PUBLISHING, SEAL).pause == pause

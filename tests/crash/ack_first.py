@@ -14,7 +14,7 @@ from service.core.plan import Plan
 from service.edge.carry_out import Mend, settle
 from service.edge.letter import Letter
 from service.edge.post import Post
-from service.flows.dlq_processor import consumers
+from service.flows import desk
 from tests.crash.running import run
 
 NETWORK = 0.01  # what lies between two machines, and on loopback does not
@@ -32,5 +32,5 @@ async def ack_first(
 
 
 if __name__ == "__main__":
-    consumers.carry_out = ack_first  # type: ignore[attr-defined]  # imported there by name
+    desk.carry_out = ack_first  # type: ignore[attr-defined]  # imported there by name
     run(*sys.argv[1:])

@@ -18,7 +18,7 @@ from typing import Any
 from service.edge import carry_out
 from service.edge.confirming import ConfirmingChannel
 from service.edge.opening import Opening
-from service.flows.dlq_processor import consumers
+from service.flows import desk
 from service.ledger import schema
 from service.ledger.routes import Routes
 from tests.crash.running import run
@@ -96,8 +96,8 @@ def written(method: bytes) -> Callable[[Fuse], None]:
 
 
 POINTS: dict[str, Callable[[Fuse], None]] = {
-    "delivered": before(consumers, "envelope_of"),
-    "judged": after(consumers, "judge"),
+    "delivered": before(desk, "envelope_of"),
+    "judged": after(desk, "judge"),
     "published": written(BASIC_PUBLISH),
     "confirmed": after(ConfirmingChannel, "_on_confirm_frame"),
     "before_ack": before(carry_out, "settle"),

@@ -17,6 +17,7 @@ from service.core.route import Route, RouteBook
 from service.core.verdict import Verdict
 from service.edge.listeners import Listeners
 from service.edge.reading import Limits
+from service.flows.desk import Desk
 from service.flows.dlq_processor import consumers, drill
 from service.flows.dlq_processor import topology as tables
 from service.flows.dlq_processor.policy import Rules, flow
@@ -100,16 +101,15 @@ async def open_office(
     processor = flow(rules, find, Seal(key))
     simulation = SimulatedBroker(processor.topology + FOREIGN, flavour)
     broker = RabbitBroker(logger=None, apply_types=False)
-    clerk = consumers.Clerk(
+    desk = Desk(
         processor,
-        find,
         SimulatedPost(simulation),
         Limits(max_body=1024),
         Listeners(witness),
         _nothing_to_mend,
         lambda: simulation.now,
     )
-    consumers.subscribe(broker, clerk, rules, prefetch=100)
+    consumers.subscribe(broker, consumers.Clerk(desk, find), rules, prefetch=100)
     drill.subscribe(broker, rules)
     async with SimulatedRabbit(broker, simulation) as rabbit:
         yield Office(simulation, rabbit, witness, simulation.now)

@@ -1,0 +1,44 @@
+"""A room: what a flow brings into the running service."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from faststream.rabbit import RabbitBroker
+
+from service.edge.carry_out import Mend
+from service.edge.listeners import Listeners
+from service.edge.post import Post
+from service.edge.reading import Limits
+from service.flows.desk import Desk
+from service.flows.flow import Flow
+from service.topology.tables import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """What every room shares: the post, the limits, who listens, how the topology is mended."""
+
+    post: Post
+    limits: Limits
+    listeners: Listeners
+    mend: Mend
+
+    def desk(self, flow: Flow) -> Desk:
+        """A desk for one flow."""
+        return Desk(flow, self.post, self.limits, self.listeners, self.mend)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A flow, ready to be opened: its topology, its subscribers, and work beside them.
+
+    `work` runs as long as the service does; each is started with the service and cancelled with it,
+    and must outlive any fault of the broker or the database by itself.
+    """
+
+    name: str
+    topology: Topology
+    subscribe: Callable[[RabbitBroker, Reception], None]
+    work: tuple[Callable[[Reception], Awaitable[None]], ...] = ()
