@@ -15,6 +15,10 @@ up:
 test *pytest_arguments: servers check
     python -m pytest {{ pytest_arguments }}
 
+# rabbitmqctl for the private node that `just up` runs.
+ctl *arguments:
+    @python -m deploy.local.ctl {{ arguments }}
+
 # Style, types and the import law, with nothing started.
 check:
     ruff check

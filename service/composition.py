@@ -35,6 +35,7 @@ from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
 
 VERSION = version("dead-letter-office")
+PATIENCE = 15.0
 
 
 class Office(AsgiFastStream):
@@ -134,7 +135,9 @@ def _office(
         # A line for every health check is a line too many.
         logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
         beside = [work(reception) for room in rooms for work in room.work]
-        watching.extend(map(asyncio.ensure_future, [_watch(settings, routes), *beside]))
+        watching.extend(
+            map(asyncio.ensure_future, [_watch(settings, routes), opening.keep_standing(), *beside])
+        )
 
     async def stop_intake() -> None:
         await opening.stop_intake()
@@ -142,8 +145,7 @@ def _office(
     async def stop() -> None:
         for task in watching:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*watching, return_exceptions=True)
         await opening.post.close()
         await routes.close()
 
@@ -179,9 +181,19 @@ def _rabbitmq(opening: Opening) -> Health:
         case Closed(since, why):
             return Health(False, f"{why} (since {since:%H:%M:%S} UTC)")
         case _:
-            return Health(
-                opening.post.is_open, "up" if opening.post.is_open else "publishing is down"
-            )
+            return _moving(opening)
+
+
+def _moving(opening: Opening) -> Health:
+    """Whether letters leave: a connection that stands is not enough."""
+    if opening.gap:
+        return Health(False, opening.gap)
+    if not opening.post.is_open:
+        return Health(False, "publishing is down")
+    trouble = opening.post.trouble
+    if trouble is not None and asyncio.get_running_loop().time() - trouble.since > PATIENCE:
+        return Health(False, f"letters are held: {trouble.says}")
+    return Health(True, "up")
 
 
 def _database(routes: Routes) -> Health:

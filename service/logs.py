@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 
+import stamina.instrumentation
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
@@ -30,6 +31,7 @@ def configure(level: str, form: str) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+    stamina.instrumentation.set_on_retry_hooks([])  # the post says it once, not for every letter
     # They tell every lost connection several times, with tracebacks; we tell it once, in a sentence.
     for talkative in ("aio_pika", "aiormq"):
         logging.getLogger(talkative).setLevel(

@@ -20,8 +20,9 @@ def rooms_of(settings: Settings, find: FindRoute) -> tuple[Room, ...]:
 
 def seal_of(settings: Settings) -> Seal:
     """The key that signs our marks."""
-    key = settings.marks.key
-    return Seal(key.get_secret_value().encode() if key else b"")
+    marks = settings.marks
+    old = tuple(key.get_secret_value().encode() for key in marks.old_keys if key)
+    return Seal(marks.key.get_secret_value().encode() if marks.key else b"", old)
 
 
 def kind_of(settings: Settings) -> QueueType:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from service.core.history import Death, newest_death
-from service.core.marks import Marks, Origin, Seal, read
+from service.core.marks import ORIGINAL_QUEUE, Marks, Origin, Seal, read
 from service.core.outcome import Done, Failed, Outcome, Refused
 from service.core.verdict import Why
 
@@ -92,7 +92,7 @@ def come_back(envelope: Envelope, flow: str, seal: Seal) -> Delivery:
     """A letter whose wait is over: only our own marks know where it belongs."""
     known = read(envelope.headers, seal)
     if not isinstance(known, Marks):
-        return without_origin(envelope, flow, known.reason)
+        return without_origin(envelope, flow, known.reason + _claim(envelope))
     if known.flow != flow or envelope.message_id not in (None, known.letter):
         return without_origin(envelope, flow, "its marks belong to another letter")
     return Delivery(known, Done(), envelope.at)
@@ -103,6 +103,12 @@ def without_origin(envelope: Envelope, flow: str, reason: str) -> Delivery:
     letter = envelope.message_id or envelope.fresh_id
     marks = Marks(letter, flow, NOWHERE, 0, envelope.at)
     return Delivery(marks, Refused(f"no origin: {reason}", Why.NO_ORIGIN), envelope.at)
+
+
+def _claim(envelope: Envelope) -> str:
+    """What nobody vouches for, for a person to judge."""
+    queue = envelope.headers.get(ORIGINAL_QUEUE)
+    return f"; they name the queue {queue[:255]}" if isinstance(queue, str) and queue else ""
 
 
 def _belongs_to(marks: Marks, envelope: Envelope, flow: str, queue: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+LONGEST_NAME = 255
 DEATH_REASONS = frozenset({"rejected", "expired", "maxlen", "delivery_limit"})
 
 
@@ -58,6 +59,8 @@ def _death(entry: object) -> Death | None:
     if not (isinstance(queue, str) and queue and isinstance(exchange, str)):
         return None
     key = keys[0] if isinstance(keys, list) and keys else ""
+    if max(len(queue), len(exchange), len(key) if isinstance(key, str) else 0) > LONGEST_NAME:
+        return None  # no broker has such names
     return Death(
         queue=queue,
         exchange=exchange,

@@ -77,22 +77,26 @@ class Seal:
     """The key that signs marks; without one (bare development) marks are believed as read."""
 
     key: bytes = field(default=b"", repr=False)
+    old: tuple[bytes, ...] = field(default=(), repr=False)
+    """Keys that signed letters which may still be waiting: believed, no longer used."""
 
-    def sign(self, marks: Marks) -> str:
+    def sign(self, marks: Marks, key: bytes | None = None) -> str:
         """HMAC-SHA256 over letter, flow, origin, count and first failure, each with its length."""
         origin = marks.origin
         where = (origin.queue, origin.exchange, origin.routing_key)
         said = (marks.letter, marks.flow, *where, str(marks.retries), _moment(marks.first_failure))
         text = "".join([f"{len(part)}:{part}" for part in said])
-        return hmac.digest(self.key, _bytes(text), "sha256").hex()
+        return hmac.digest(self.key if key is None else key, _bytes(text), "sha256").hex()
 
     def vouches(self, marks: Marks, signature: object) -> bool:
         """Whether these marks were stamped by a holder of the key."""
         if not self.key:
             return True
-        return isinstance(signature, str) and hmac.compare_digest(
-            _bytes(signature), self.sign(marks).encode()
-        )
+        if not isinstance(signature, str):
+            return False
+        given = _bytes(signature)
+        signed = (self.sign(marks, key).encode() for key in (self.key, *self.old))
+        return any(hmac.compare_digest(given, each) for each in signed)
 
 
 def stamp(marks: Marks, seal: Seal) -> dict[str, MarkValue]:

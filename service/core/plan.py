@@ -41,15 +41,17 @@ class Settle(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Pause, send all (confirmed), settle once. `otherwise` stands in when no queue takes a send.
+    """Pause, send all (confirmed), settle once. `otherwise` stands in when no queue takes a send,
+    `later` when one refuses it for now: a full queue of one team must not hold up the others.
 
-    Without an `otherwise` an unroutable send is our own topology's fault: the letter is held.
+    Without them a send that fails is our own topology's fault: the letter is held.
     """
 
     settle: Settle
     sends: tuple[Send, ...] = ()
     pause: timedelta = timedelta()
     otherwise: Plan | None = None
+    later: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +95,15 @@ def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
             assert_never(never)
 
 
-def returning(delivery: Delivery, to: Address, ways: Ways, seal: Seal) -> Plan:
-    """Send a letter back to where it failed; if nobody is there any more, bury it."""
+def returning(delivery: Delivery, to: Address, ways: Ways, seal: Seal, again: timedelta) -> Plan:
+    """Send a letter back to where it failed; if nobody is there any more, bury it; if its queue is
+    full, let it wait once more, without spending an attempt."""
     nobody = f"nobody takes it any more at {_place(to)}"
     lost = delivery.ended(Refused(nobody, Why.UNROUTABLE))
     back = Send(to, stamp(delivery.marks, seal))
     burial = plan(Bury(nobody, Why.UNROUTABLE), lost, ways, seal)
-    return Plan(Settle.ACK, (back,), otherwise=burial)
+    later = plan(Retry(delivery.retries, again), delivery, ways, seal)
+    return Plan(Settle.ACK, (back,), otherwise=burial, later=later)
 
 
 def _travel(

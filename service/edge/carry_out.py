@@ -13,7 +13,7 @@ from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 from service.core.plan import Plan, Send, Settle
 from service.edge.acks import acknowledge
 from service.edge.letter import Letter
-from service.edge.post import NotSent, Post, Unroutable
+from service.edge.post import NotSent, NotTaken, Post, Unroutable
 
 Mend = Callable[[], Awaitable[None]]
 
@@ -34,10 +34,13 @@ async def carry_out(
         await asyncio.sleep(plan.pause.total_seconds())
     try:
         for send in plan.sends:
-            await _send(send, letter, post, mend, patient=plan.otherwise is None)
+            await _send(send, letter, post, mend, bears=_bears(plan))
     except Unroutable:
         assert plan.otherwise is not None  # a patient send never gives up
         return await carry_out(plan.otherwise, message, letter, post, mend)
+    except NotTaken:
+        assert plan.later is not None
+        return await carry_out(plan.later, message, letter, post, mend)
     await settle(plan.settle, message)
     return plan
 
@@ -58,21 +61,37 @@ async def settle(how: Settle, message: AbstractIncomingMessage) -> None:
         raise Unsettled(repr(lost)) from lost
 
 
-async def _send(send: Send, letter: Letter, post: Post, mend: Mend, *, patient: bool) -> None:
+def _bears(plan: Plan) -> Callable[[Exception], bool]:
+    """Which failures are borne with, and the send tried again: those the plan has no answer to."""
+
+    def bears(failure: Exception) -> bool:
+        match failure:
+            case NotTaken():
+                return plan.later is None
+            case Unroutable():
+                return plan.otherwise is None
+            case _:
+                return isinstance(failure, NotSent)
+
+    return bears
+
+
+async def _send(
+    send: Send, letter: Letter, post: Post, mend: Mend, *, bears: Callable[[Exception], bool]
+) -> None:
     try:
         await post.send(letter, send)  # nearly always: no retry machinery on the way
-    except Unroutable:
-        if not patient:
+    except (NotSent, Unroutable) as failure:
+        if not bears(failure):
             raise
-        await _send_again(send, letter, post, mend, patient=patient)
-    except NotSent:
-        await _send_again(send, letter, post, mend, patient=patient)
+        await _send_again(send, letter, post, mend, bears)
 
 
-async def _send_again(send: Send, letter: Letter, post: Post, mend: Mend, *, patient: bool) -> None:
-    faults = (NotSent, Unroutable) if patient else (NotSent,)
+async def _send_again(
+    send: Send, letter: Letter, post: Post, mend: Mend, bears: Callable[[Exception], bool]
+) -> None:
     attempts = stamina.retry_context(
-        on=faults, attempts=None, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2
+        on=bears, attempts=None, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2
     )
     async for attempt in attempts:
         with attempt:

@@ -20,12 +20,13 @@ from pamqp.header import ContentHeader
 
 from service.core.marks import LETTER
 from service.core.plan import Address
-from service.edge.fields import find
+from service.edge.fields import find_text, wire_text
 from service.edge.tolerance import Headers
 
 FRAME, CONTENT = struct.Struct(">BHI"), struct.Struct(">HHQ")
 HEADER, BODY, END, BASIC = 2, 3, b"\xce", 60
 MOST_ADDRESSES = 4096
+LARGEST_FRAME = 131_072  # where the broker sets no limit (frame_max = 0), its usual one
 
 
 class Returned(Exception):
@@ -40,8 +41,8 @@ class ConfirmingChannel(Channel):
 
     def __init__(self, connection: aiormq.abc.AbstractConnection, number: int) -> None:
         super().__init__(connection, number, publisher_confirms=True)
-        self.room = int(connection.connection_tune.frame_max) - 8
-        self._waiting: dict[str, int] = {}
+        self.room = (int(connection.connection_tune.frame_max) or LARGEST_FRAME) - 8
+        self._waiting: dict[bytes, int] = {}
         self._first_frames: dict[Address, bytes] = {}
         self._ready: list[bytes] = []
         self._wake = asyncio.Event()
@@ -70,14 +71,14 @@ class ConfirmingChannel(Channel):
         first = self._first_frame(to)
         self.delivery_tag += 1
         self.confirmations[self.delivery_tag] = answer
-        self._waiting[letter] = self.delivery_tag
+        self._waiting[wire_text(letter)] = self.delivery_tag
         self._ready += [first, *self._header_frame(properties, len(body)), *self._body_frames(body)]
         self._wake.set()
         return answer
 
     def forget(self, letter: str) -> None:
         """This letter's turn is over."""
-        self._waiting.pop(letter, None)
+        self._waiting.pop(wire_text(letter), None)
 
     def abandon(self, why: Exception) -> None:
         """Nobody will answer any more."""
@@ -127,9 +128,12 @@ class ConfirmingChannel(Channel):
         assert isinstance(header, ContentHeader)  # AMQP: a content header follows every return
         await self._read_content(frame, header)
         table = header.properties.headers
-        letter = find(table.raw, LETTER) if isinstance(table, Headers) else None
-        tag = self._waiting.get(letter) if isinstance(letter, str) else None
-        if tag is not None and (answer := self.confirmations.get(tag)) and not answer.done():
+        letter = find_text(table.raw, LETTER) if isinstance(table, Headers) else None
+        tag = self._waiting.get(letter) if letter is not None else None
+        if tag is None:
+            # It may be anybody's: whoever is in flight is in doubt, and nobody is told it arrived.
+            self.abandon(ConnectionError("a return that names no letter in hand"))
+        elif (answer := self.confirmations.get(tag)) and not answer.done():
             answer.set_exception(Returned())
 
     async def _on_confirm_frame(self, frame: ConfirmationFrameType) -> None:

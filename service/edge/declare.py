@@ -60,7 +60,7 @@ def permission(refusal: str) -> str:
     """RabbitMQ's ACCESS_REFUSED → which right on what is missing, and how to give it."""
     told = REFUSED.search(refusal)
     if told is None:
-        return f"RabbitMQ refuses access: {refusal}"
+        return f"RabbitMQ refuses: {refusal}"
     right = told["right"] or "use"
     return (
         f"user {told['user']} may not {right} {told['kind']} {told['name']}: "

@@ -95,12 +95,12 @@ def without(table: bytes, dropped: Callable[[bytes], bool]) -> bytes:
     return b"".join(kept) + table[start:] if kept else table
 
 
-def find(table: bytes, name: str) -> object:
-    """The value of one top-level field, without decoding any other; None where there is none."""
+def find_text(table: bytes, name: str) -> bytes | None:
+    """The bytes of one top-level text, without decoding any other field; None where there is none."""
     wanted = name.encode()
     for field, _, value, stop in walk(table):
-        if field == wanted:
-            return _value(table, value, stop, 0)
+        if field == wanted and table[value : value + 1] == b"S":
+            return table[value + 5 : stop]
     return None
 
 

@@ -51,6 +51,16 @@ class Listeners:
         lost = delivery.ended(Refused(reason, Why.UNROUTABLE))
         self.judged(flow, lost, Bury(reason, Why.UNROUTABLE))
 
+    def postponed(self, flow: str, delivery: Delivery) -> None:
+        """The queue a letter should return to refuses it for now: it waits once more."""
+        self._log.warning(
+            "a queue refuses its letters; they wait again",
+            action="postponed",
+            flow=flow,
+            letter=delivery.marks.letter,
+            origin=delivery.origin.queue,
+        )
+
     def unsettled(self, flow: str, why: str) -> None:
         """The broker took a delivery back before it was settled: the letter comes again."""
         self._log.info("a delivery was taken back", action="unsettled", flow=flow, why=why)

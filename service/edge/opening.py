@@ -20,6 +20,7 @@ from service.edge.sentences import place, sentence
 from service.topology.tables import Topology
 
 LONGEST_PAUSE = 15.0
+LOOK_AFTER = 5.0
 FAULTS = (AMQPError, NotDeclared, OSError, TimeoutError, RuntimeError, ExceptionGroup)
 
 
@@ -57,6 +58,7 @@ class Opening:
         self.topology, self._url, self._pause, self._ready = topology, url, pause, ready
         self._log = structlog.get_logger("dlo.rabbitmq")
         self._mended, self._opened = 0.0, False
+        self.gap = ""
         self.state: State = Closed(datetime.now(UTC), f"{place(url)} has not been tried yet")
 
     async def run(self) -> None:
@@ -77,13 +79,7 @@ class Opening:
 
     async def stop_intake(self) -> None:
         """Take no more letters; those in hand are finished. FastStream alone would go on receiving."""
-        for subscriber in self.broker.subscribers:
-            assert isinstance(subscriber, RabbitSubscriber)
-            queue, tag = subscriber._queue_obj, subscriber._consumer_tag
-            if queue is not None and tag is not None and not queue.channel.is_closed:
-                with suppress(*FAULTS):
-                    await queue.cancel(tag, timeout=2)
-                subscriber._consumer_tag = None
+        await asyncio.gather(*map(_cancel, self.broker.subscribers))
 
     async def mend(self) -> None:
         """Declare the topology again: somebody took a piece of it away while letters were moving."""
@@ -95,7 +91,18 @@ class Opening:
             async with asyncio.timeout(5):
                 await declare(self.topology, self._connection)
         except FAULTS as error:
-            self._log.warning(sentence(error, self._url), action="not_mended")
+            self.gap = sentence(error, self._url)
+            self._log.warning(self.gap, action="not_mended")
+        else:
+            self.gap = ""
+
+    async def keep_standing(self) -> None:
+        """Look after the topology for as long as we run: RabbitMQ drops a letter whose dead-letter
+        exchange is gone, and tells nobody."""
+        while True:
+            await asyncio.sleep(LOOK_AFTER)
+            if isinstance(self.state, Open):
+                await self.mend()
 
     def lost(self, _connection: object, error: BaseException | None = None) -> None:
         """The consuming connection is gone; aio-pika brings it back, and calls this at each try."""
@@ -135,3 +142,12 @@ class Opening:
         since = self.state.since if isinstance(self.state, Closed) else datetime.now(UTC)
         self.state = Closed(since, why)
         self._log.warning(f"{why}; trying again in {again:g} s", action="rabbitmq_away")
+
+
+async def _cancel(subscriber: object) -> None:
+    assert isinstance(subscriber, RabbitSubscriber)
+    queue, tag = subscriber._queue_obj, subscriber._consumer_tag
+    if queue is not None and tag is not None and not queue.channel.is_closed:
+        with suppress(*FAULTS):
+            await queue.cancel(tag, timeout=2)
+        subscriber._consumer_tag = None

@@ -6,15 +6,22 @@ import asyncio
 from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiormq
 import structlog
-from aiormq.exceptions import AMQPError, ChannelAccessRefused, ChannelNotFoundEntity
+from aiormq.exceptions import (
+    AMQPError,
+    ChannelAccessRefused,
+    ChannelNotFoundEntity,
+    DeliveryError,
+)
 
 from service.core.marks import LETTER
 from service.core.plan import Address, Send
 from service.edge.confirming import ConfirmingChannel, Returned
+from service.edge.declare import permission
 from service.edge.letter import Letter, properties_of
 
 OWN, FOREIGN = 1, 2  # channel numbers: a missing foreign exchange closes its channel, not ours
@@ -24,8 +31,20 @@ class NotSent(Exception):
     """The broker did not say that it has the letter: it may or may not."""
 
 
+class NotTaken(NotSent):
+    """The broker said no: a queue refuses it for now."""
+
+
 class Unroutable(Exception):
     """The broker has no queue, or no exchange, for this address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Nothing goes out, since when (by the loop's clock) and why."""
+
+    since: float
+    says: str
 
 
 class Post(Protocol):
@@ -50,6 +69,7 @@ class RabbitPost:
         self._due: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Future[None]] = set()
         self._log = structlog.get_logger("dlo.post")
+        self.trouble: Trouble | None = None
 
     @property
     def is_open(self) -> bool:
@@ -59,6 +79,7 @@ class RabbitPost:
     async def open(self) -> None:
         """Connect now instead of at the first letter, and again whenever the connection is lost."""
         await self._channel(OWN)
+        self.trouble = None
         self._background(self._stay_open())
 
     async def close(self) -> None:
@@ -74,17 +95,16 @@ class RabbitPost:
         """Publish persistent and mandatory, and wait for the confirmation."""
         mark, number = str(send.marks[LETTER]), OWN if send.to.exchange in self._ours else FOREIGN
         try:
-            channel = await self._channel(number)
+            channel = await self._open_channel(number)
             while (before := self._turns.get(mark)) is not None:
                 await asyncio.wait({before})  # returns are told apart by the id: one at a time
-                channel = await self._channel(number)
+                channel = await self._open_channel(number)
             await self._publish(channel, letter, send, mark)
-        except Returned:
-            raise Unroutable(f"no queue takes {_shown(send.to)}") from None
-        except (ChannelNotFoundEntity, ChannelAccessRefused) as refusal:
-            raise _blamed(refusal, send.to) from None
-        except (AMQPError, RuntimeError, OSError, TimeoutError) as fault:
-            raise NotSent(f"{type(fault).__name__}: {fault}") from None
+        except Exception as fault:  # noqa: BLE001  # aiormq raises even a bare Exception
+            failure = _failure(fault, send.to)
+            self._complain(failure)
+            raise failure from None
+        self.trouble = None
 
     async def _publish(
         self, channel: ConfirmingChannel, letter: Letter, send: Send, mark: str
@@ -109,14 +129,8 @@ class RabbitPost:
         if self.is_open:
             return
         self._log.warning("the publishing connection is lost; opening it again", action="post_lost")
-        try:
-            await self._channel(OWN)
-        except asyncio.CancelledError:  # aiormq's word for a connection that was lost while opening
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
-        except (AMQPError, RuntimeError, OSError, TimeoutError):
-            return  # the next tick tries again
-        else:
+        with suppress(NotSent):  # the next tick tries again
+            await self._open_channel(OWN)
             self._log.info("publishing again", action="post_open")
 
     async def _end_silence(self) -> None:
@@ -159,10 +173,27 @@ class RabbitPost:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _channel(self, number: int) -> ConfirmingChannel:
+    def _complain(self, failure: Exception) -> None:
+        """Remember since when nothing goes out; one line for a trouble, not one for each letter."""
+        if self.trouble is None or self.trouble.says != str(failure):
+            since = self._now() if self.trouble is None else self.trouble.since
+            self.trouble = Trouble(since, str(failure))
+            self._log.warning("not sent; trying again", action="not_sent", why=str(failure))
+
+    async def _open_channel(self, number: int) -> ConfirmingChannel:
         channel = self._channels.get(number)
         if channel is not None and not channel.is_closed:
             return channel
+        try:
+            return await self._channel(number)
+        except asyncio.CancelledError:  # also aiormq's word for a connection lost while opening
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            raise NotSent("the connection was lost while opening") from None
+        except Exception as fault:  # noqa: BLE001  # aiormq raises even a bare Exception
+            raise NotSent(f"{type(fault).__name__}: {fault}") from None
+
+    async def _channel(self, number: int) -> ConfirmingChannel:
         async with self._opening, asyncio.timeout(self._timeout):
             channel = self._channels.get(number)
             if channel is None or channel.is_closed:
@@ -179,11 +210,25 @@ class RabbitPost:
         return self._connection
 
 
-def _blamed(refusal: AMQPError, to: Address) -> Exception:
+def _failure(fault: Exception, to: Address) -> NotSent | NotTaken | Unroutable:
+    match fault:
+        case NotSent():
+            return fault
+        case Returned():
+            return Unroutable(f"no queue takes {_shown(to)}")
+        case DeliveryError():
+            return NotTaken(f"the queue refuses {_shown(to)}: it is full, or cannot answer for it")
+        case ChannelNotFoundEntity() | ChannelAccessRefused() if _is_blamed(fault, to):
+            return Unroutable(permission(str(fault)))
+        case ChannelAccessRefused():
+            return NotSent(permission(str(fault)))
+        case _:
+            return NotSent(f"{type(fault).__name__}: {fault}")
+
+
+def _is_blamed(refusal: AMQPError, to: Address) -> bool:
     """The broker closed the channel over one exchange: that letter's fault, or a neighbour's."""
-    if to.exchange and f"'{to.exchange}'" in str(refusal):
-        return Unroutable(str(refusal))
-    return NotSent(f"the channel was closed: {refusal}")
+    return bool(to.exchange) and f"'{to.exchange}'" in str(refusal)
 
 
 def _shown(to: Address) -> str:

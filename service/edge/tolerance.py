@@ -49,7 +49,15 @@ def install(longest: int = DEFAULT_LONGEST) -> None:
     decode.METHODS["timestamp"] = _timestamp
     encode.METHODS["shortstr"] = _encode_short_str
     encode.METHODS["timestamp"] = _encode_timestamp
+    header.ContentHeader.unmarshal = _unmarshal  # type: ignore[method-assign]  # as above
     _prove()
+
+
+def _unmarshal(self: header.ContentHeader, data: bytes) -> None:
+    """aio-pika stumbles over delivery modes that are neither 1 nor 2; RabbitMQ 4 lets them through."""
+    plain_unmarshal(self, data)
+    if self.properties.delivery_mode not in (None, 1, 2):
+        self.properties.delivery_mode = 1
 
 
 def _short_str(value: bytes) -> tuple[int, str]:
@@ -73,6 +81,7 @@ def _encode_timestamp(value: datetime) -> bytes:
 
 
 plain_table: Callable[..., bytes] = encode.field_table
+plain_unmarshal = header.ContentHeader.unmarshal
 
 POISON = (
     b"\x04when" + b"T" + b"\xff" * 8,

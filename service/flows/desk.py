@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,9 +13,9 @@ from aio_pika.abc import AbstractIncomingMessage
 from service.core.delivery import Delivery, Envelope, without_origin
 from service.core.judge import judge
 from service.core.outcome import Outcome, Refused, outcome_of
-from service.core.plan import Plan, plan
+from service.core.plan import Plan, Settle, plan
 from service.core.verdict import Verdict, Why
-from service.edge.carry_out import Mend, Unsettled, carry_out
+from service.edge.carry_out import Mend, Unsettled, carry_out, settle
 from service.edge.listeners import Listeners
 from service.edge.post import Post
 from service.edge.reading import Limits, envelope_of, fault_in, letter_of
@@ -70,9 +72,21 @@ class Desk:
         except Unsettled as lost:
             self.listeners.unsettled(self.flow.name, str(lost))
         except Exception as bug:  # noqa: BLE001  # whatever it is, the letter is kept
-            reason = f"our own fault: {type(bug).__name__}: {bug}"
-            stumbled = without_origin(envelope, self.flow.name, reason)
-            await self.conclude(raw, stumbled.ended(Refused(reason, Why.OUR_FAULT)))
+            await self._stumbled(raw, envelope, f"our own fault: {type(bug).__name__}: {bug}")
+
+    async def _stumbled(
+        self, raw: AbstractIncomingMessage, envelope: Envelope, reason: str
+    ) -> None:
+        try:
+            delivery = without_origin(envelope, self.flow.name, reason)
+            await self.conclude(raw, delivery.ended(Refused(reason, Why.OUR_FAULT)))
+        except Unsettled as lost:
+            self.listeners.unsettled(self.flow.name, str(lost))
+        except Exception as bug:  # noqa: BLE001  # not even that: back into its queue, slowly
+            self.listeners.unsettled(self.flow.name, f"{reason}; then {bug!r}")
+            await asyncio.sleep(1)
+            with suppress(Unsettled):
+                await settle(Settle.REQUEUE, raw)
 
 
 async def outcome_of_handler(handler: Awaitable[object], clock: Clock = utc_now) -> Outcome:

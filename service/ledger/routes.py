@@ -10,7 +10,6 @@ from sqlalchemy import select
 from structlog.typing import FilteringBoundLogger
 
 from service.core.route import RouteBook
-from service.ledger.away import LedgerAway
 from service.ledger.changes import changes
 from service.ledger.engine import open_engine
 from service.ledger.reaching import place, reaching
@@ -78,8 +77,8 @@ class Routes:
                     async for _ in news:
                         await self.load()
                         pause = FIRST_PAUSE
-            except LedgerAway as away:
-                self._miss(str(away), pause)
+            except Exception as away:  # noqa: BLE001  # routes that silently age are worse than any fault
+                self._miss(str(away) or repr(away), pause)
                 await self._engine.dispose()  # what it holds leads to the old server or file
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)

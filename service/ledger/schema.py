@@ -6,8 +6,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, text
 
+from service.ledger.away import LedgerAway
 from service.ledger.engine import IMMEDIATE, is_sqlite, open_engine, sqlite_file
 from service.ledger.reaching import reaching
 
@@ -52,7 +54,12 @@ def _upgrade(connection: Connection, *, lock: bool) -> str | None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK})
     config = _config()
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise LedgerAway(
+            f"the ledger was migrated by a newer version of this service ({error}); start that one"
+        ) from error
     return _current(connection)
 
 

@@ -76,6 +76,7 @@ class Marks(Section):
     """The headers we stamp."""
 
     key: MarksKey = None
+    old_keys: tuple[MarksKey, ...] = ()
 
 
 class Limits(Section):

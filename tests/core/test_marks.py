@@ -107,6 +107,19 @@ def test_another_key_does_not_vouch() -> None:
     assert isinstance(read(stamp(MARKS, Seal(b"another key")), SEAL), Unmarked)
 
 
+def test_a_former_key_still_vouches_and_no_longer_signs() -> None:
+    former, rotated = Seal(b"the former key"), Seal(b"the new key", old=(b"the former key",))
+    assert read(stamp(MARKS, former), rotated) == MARKS
+    assert isinstance(read(stamp(MARKS, rotated), former), Unmarked)
+
+
+def test_a_letter_with_marks_nobody_signed_says_what_they_claim() -> None:
+    envelope = Envelope("id", dict(stamp(MARKS, Seal(b"another key"))), "fresh", NOW)
+    outcome = come_back(envelope, MARKS.flow, SEAL).outcome
+    assert isinstance(outcome, Refused)
+    assert outcome.error.endswith("marks that our key did not sign; they name the queue orders")
+
+
 def test_without_a_key_marks_are_believed_as_read() -> None:
     assert read(stamp(MARKS, Seal()), Seal()) == MARKS
 
@@ -246,6 +259,7 @@ def test_a_letter_in_hand_counts_our_mark_and_what_the_broker_counted_since() ->
         [{"queue": 1}],
         [{"queue": ""}],
         [{"queue": "q"}],
+        [{"queue": "q" * 256, "exchange": ""}],
         {"queue": "q"},
     ],
 )

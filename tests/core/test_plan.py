@@ -21,6 +21,7 @@ PUBLISHING = Ways(
     retry=Publish(lambda _, verdict: Address("wait", str(getattr(verdict, "number", "")))),
     bury=Publish(lambda *_: Address("dead", "letters")),
 )
+AGAIN = timedelta(seconds=15)
 REJECTING = Ways(retry=Reject(), bury=Reject())
 
 
@@ -78,10 +79,17 @@ def test_a_pause_is_part_of_the_plan() -> None:
 
 
 def test_a_letter_whose_wait_is_over_goes_back_with_its_count() -> None:
-    todo = returning(DELIVERY.ended(Done()), Address("", "orders"), PUBLISHING, SEAL)
+    todo = returning(DELIVERY.ended(Done()), Address("", "orders"), PUBLISHING, SEAL, AGAIN)
     assert todo.sends[0].to == Address("", "orders")
     assert read(todo.sends[0].marks, SEAL) == MARKS
     assert names.ERROR not in todo.sends[0].marks
+
+
+def test_if_its_queue_refuses_it_for_now_it_waits_again_without_spending_an_attempt() -> None:
+    later = returning(DELIVERY.ended(Done()), Address("", "orders"), PUBLISHING, SEAL, AGAIN).later
+    assert later is not None
+    assert read(later.sends[0].marks, SEAL) == MARKS
+    assert later.sends[0].marks[names.DUE] == (NOW.timestamp() + 15) * 1000
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,7 @@ def test_a_letter_whose_wait_is_over_goes_back_with_its_count() -> None:
     ],
 )
 def test_if_nobody_is_there_any_more_it_is_buried(to: Address, reason: str) -> None:
-    burial = returning(DELIVERY.ended(Done()), to, PUBLISHING, SEAL).otherwise
+    burial = returning(DELIVERY.ended(Done()), to, PUBLISHING, SEAL, AGAIN).otherwise
     assert burial is not None
     assert burial.sends[0].to == Address("dead", "letters")
     assert burial.sends[0].marks[names.REASON] == reason

@@ -17,7 +17,7 @@ from service.edge.fields import (
     WireTime,
     decode_table,
     encode_marks,
-    find,
+    find_text,
     short_text,
     walk,
     without,
@@ -111,8 +111,8 @@ def test_nesting_has_a_bottom() -> None:
 
 def test_one_field_is_found_without_reading_the_others() -> None:
     raw = b"\x03bad" + b"T" + b"\xff" * 8 + encode_marks({LETTER: "id-1"})
-    assert find(raw, LETTER) == "id-1"
-    assert find(raw, SIGNATURE) is None
+    assert find_text(raw, LETTER) == b"id-1"
+    assert find_text(raw, SIGNATURE) is None
 
 
 def test_marks_are_as_wide_whatever_their_number() -> None:

@@ -13,7 +13,7 @@ from aio_pika.abc import AbstractChannel
 from service.core.marks import LETTER
 from service.core.plan import Address, Send
 from service.edge.letter import Letter
-from service.edge.post import NotSent, RabbitPost, Unroutable
+from service.edge.post import NotSent, NotTaken, RabbitPost, Unroutable
 from service.edge.tolerance import install
 from tests.kit.broker import channel_to, drain
 
@@ -70,6 +70,15 @@ async def test_no_queue_is_unroutable_and_the_post_goes_on(
     assert len(await drain(channel, queue)) == 1
 
 
+async def test_a_returned_letter_whose_id_is_no_text_is_not_taken_for_confirmed(
+    post: RabbitPost,
+) -> None:
+    with pytest.raises(Unroutable):
+        await post.send(
+            LETTER_OF, to_queue("nobody", b"\xff\x00\xfe".decode("utf-8", "surrogateescape"))
+        )
+
+
 async def test_letters_with_one_id_in_flight_keep_their_own_fates(
     post: RabbitPost, channel: AbstractChannel, queue: str
 ) -> None:
@@ -118,7 +127,7 @@ async def test_a_queue_that_is_full_is_no_confirmation(
     name = f"full-{uuid4().hex}"
     await channel.declare_queue(name, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     await post.send(LETTER_OF, to_queue(name, "first"))
-    with pytest.raises(NotSent):
+    with pytest.raises(NotTaken, match="the queue refuses"):
         await post.send(LETTER_OF, to_queue(name, "second"))
     await channel.queue_delete(name)
 

@@ -85,3 +85,10 @@ async def test_a_wrong_password_or_name_is_a_sentence_without_the_password(
     assert "hunter2" not in str(refused.value)
     with pytest.raises(LedgerAway, match=r"does not exist: .*; create it or change database.url"):
         await upgrade(f"{postgres_url}_nowhere")
+
+
+async def test_a_ledger_of_a_newer_version_is_one_sentence(sqlite_url: str) -> None:
+    await upgrade(sqlite_url)
+    await run_sql(sqlite_url, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(LedgerAway, match="migrated by a newer version of this service"):
+        await upgrade(sqlite_url)

@@ -41,7 +41,7 @@ def forward(retries: int, ways: Ways = WAYS) -> Plan:
 
 
 RETRY, BURY = forward(0), forward(1)
-RETURN = returning(delivery(1), ORDERS, WAYS, SEAL)
+RETURN = returning(delivery(1), ORDERS, WAYS, SEAL, timedelta(seconds=10))
 REJECT = forward(1, Ways(ByTheBroker(), ByTheBroker()))
 assert RETURN.otherwise is not None
 EVERYWHERE = frozenset(send.to for p in (RETRY, BURY, RETURN, RETURN.otherwise) for send in p.sends)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from aiormq.exceptions import ChannelNotFoundEntity
 from yarl import URL
 
 from deploy.local.ports import free_port
@@ -150,6 +151,59 @@ async def test_pieces_of_the_topology_deleted_in_the_middle(
         await eventually(lambda: _holds(rabbit_url, "dlq-queue", 1))
         assert service.is_ready()
     assert "Traceback" not in service.said()
+
+
+async def test_a_missing_dead_letter_exchange_is_put_back_without_being_asked(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    """Nobody publishes to it, so nobody would notice: RabbitMQ just drops what is dead-lettered there."""
+    await clean(rabbit_url)
+    given = environment(rabbit_url, sqlite_url, DLO_ROUTES=ROUTES)
+    async with running(Service(given, tmp_path)), channel_to(rabbit_url) as channel:
+        shop = await open_shop(channel)
+        await shop.consume(retried)
+        await channel.exchange_delete("retry-exchange")
+        await channel.exchange_delete("retry-exchange-1")
+
+        async def stands_again() -> bool:
+            async with channel_to(rabbit_url) as another:
+                with suppress(ChannelNotFoundEntity):
+                    await another.get_exchange("retry-exchange-1")
+                    return True
+            return False
+
+        await eventually(stands_again, within=15)
+        await send_home(shop, 20)
+
+
+async def test_a_full_queue_makes_only_its_own_letters_wait(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    await clean(rabbit_url)
+    settings = {"DLO_ROUTES": '{"#" = 3}', "DLO_DLQ_PROCESSOR__PREFETCH": "5"}
+    given = environment(rabbit_url, sqlite_url, **settings)
+    async with running(Service(given, tmp_path)) as service, channel_to(rabbit_url) as channel:
+        shop = await open_shop(channel)
+        full: dict[str, str | int] = {
+            **DEAD_LETTERS,
+            "x-max-length": 10,
+            "x-overflow": "reject-publish",
+        }
+        billing = await shop.another("billing", "bill.#", **full)
+        for n in range(10):
+            await shop.publish("bill.created", message_id=f"bill {n}")
+        rejected = [await billing.get() for _ in range(10)]
+        for n in range(10):  # billing is full again before its rejected letters come back
+            await shop.publish("bill.created", message_id=f"next {n}")
+        for letter in rejected:
+            assert letter is not None
+            await letter.reject(requeue=False)
+        await eventually(lambda: "they wait again" in service.said(), within=10)
+        await shop.consume(retried)
+        await send_home(shop, 20)
+        await billing.purge()
+        await eventually(lambda: _holds(rabbit_url, "billing", 10), within=10)
+        assert await depth(channel, "dlq-queue") == 0
 
 
 async def send_home(shop: Shop, count: int) -> None:

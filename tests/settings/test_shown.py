@@ -30,7 +30,7 @@ def test_settings_are_shown_as_they_are_written(tmp_path: Path) -> None:
         "reconnect": "2s",
     }
     assert seen["database"] == {"url": "postgresql+asyncpg://bob:***@db/dlo", "poll": "1s"}
-    assert seen["marks"] == {"key": "***"}
+    assert seen["marks"] == {"key": "***", "old_keys": []}
     assert seen["limits"] == {"max_body": "4MiB", "max_headers": "64KiB"}
     assert seen["routes"] == {"a.b": {"max_retries": None, "delays": ["10s"], "return_to": "queue"}}
 

@@ -40,8 +40,12 @@ class Clerk:
         delivery, back = send_back(envelope, flow, self.find)
         if back is None:
             await self.desk.conclude(raw, delivery)
-        elif await self.desk.carry_out(raw, back) is back:
+            return
+        done = await self.desk.carry_out(raw, back)
+        if done is back:
             listeners.returned(flow.name, delivery, envelope)
+        elif done is back.later:
+            listeners.postponed(flow.name, delivery)
         else:
             listeners.unreturned(flow.name, delivery)
 

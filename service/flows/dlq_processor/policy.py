@@ -68,7 +68,8 @@ def send_back(envelope: Envelope, flow: Flow, find: FindRoute) -> tuple[Delivery
     to = Address("", origin.queue)
     if route is not None and route.return_to is ReturnTo.EXCHANGE and origin.exchange:
         to = Address(origin.exchange, origin.routing_key)
-    return delivery, returning(delivery, to, flow.ways, flow.seal)
+    again = flow.policy(origin.routing_key).wait_before(max(delivery.retries, 1))
+    return delivery, returning(delivery, to, flow.ways, flow.seal, again)
 
 
 def tier_of(wait: timedelta, tiers: tuple[timedelta, ...]) -> int:
