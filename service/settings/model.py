@@ -35,7 +35,7 @@ from service.settings.kinds import (
 )
 from service.settings.nearest import did_you_mean
 
-FLOWS = ("dlq_processor",)
+FLOWS = ("dlq_processor", "freeflow")
 
 # What differs in production even where there is no settings.toml to say so.
 PRODUCTION: Mapping[str, Mapping[str, object]] = {
@@ -105,6 +105,48 @@ class DlqProcessor(Section):
     drill: StrictBool = True
 
 
+def _three_that_grow(tiers: Mapping[str, timedelta]) -> Mapping[str, timedelta]:
+    """The names are the documented ones; the waits must tell the tiers apart."""
+    expected = ", ".join(f'"{tier}"' for tier in FREEFLOW_TIERS)
+    if set(tiers) != set(FREEFLOW_TIERS):
+        raise ValueError(f"a wait for each of {expected}")
+    waits = [tiers[name] for name in FREEFLOW_TIERS]
+    if sorted(set(waits)) != waits:
+        raise ValueError(f"waits that grow from tier to tier: {expected}")
+    return MappingProxyType({name: tiers[name] for name in FREEFLOW_TIERS})
+
+
+def _known_domain(name: str) -> str:
+    if name not in FREEFLOW_DOMAINS:
+        near = did_you_mean(name, FREEFLOW_DOMAINS)
+        raise ValueError(f"one of the domains {', '.join(FREEFLOW_DOMAINS)}{near}")
+    return name
+
+
+FREEFLOW_DOMAINS = ("user", "auth", "alarm", "document", "workflow", "notification", "audit")
+FREEFLOW_TIERS = ("30s", "5m", "30m")
+FreeflowTiers = Annotated[
+    Mapping[str, Tier], AfterValidator(_three_that_grow), PlainSerializer(dict)
+]
+FreeflowHandlers = Annotated[
+    Mapping[Annotated[StrictStr, AfterValidator(_known_domain)], StrictStr],
+    AfterValidator(MappingProxyType),
+    PlainSerializer(dict),
+]
+
+
+class Freeflow(Section):
+    """The events of seven domains: retry queues of three tiers, freeflow.events.dlq."""
+
+    tiers: FreeflowTiers = Field(
+        default_factory=lambda: {name: duration.parse(name) for name in FREEFLOW_TIERS}
+    )
+    max_retries: Retries = 3
+    return_to: ReturnTo = ReturnTo.EXCHANGE
+    handlers: FreeflowHandlers = Field(default_factory=dict)
+    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 20
+
+
 class Web(Section):
     """Health, metrics, console."""
 
@@ -171,6 +213,7 @@ class Settings(Section):
     marks: Marks = Field(default_factory=Marks)
     limits: Limits = Field(default_factory=Limits)
     dlq_processor: DlqProcessor = Field(default_factory=DlqProcessor)
+    freeflow: Freeflow = Field(default_factory=Freeflow)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)
