@@ -90,7 +90,9 @@ async def test_headers_do_not_grow(flow: Case) -> None:
         publish(stage, flow)
         await stage.rabbit.advance(flow.whole)
         retried = [len(repr(sorted(headers.items()))) for headers in stage.seen[1:]]
-        assert max(retried) - min(retried) < 24  # digits of counts, names of queues; no further mark
+        assert (
+            max(retried) - min(retried) < 24
+        )  # digits of counts, names of queues; no further mark
 
 
 def everything_is_settled(stage: Stage, flow: Case) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from service import Event, Refuse
+from service import Event, Refuse, RetryIn
 
 taken: list[object] = []
 NUMBER = 42
@@ -68,10 +67,16 @@ async def none() -> None:
     """Asks for nothing."""
 
 
-async def strange(event: type[Path.parts]) -> None:  # type: ignore[valid-type]  # nonsense on purpose
+async def strange(event: Archive) -> None:
     """Asks for what no JSON is."""
 
 
 async def always_fails(event: Event) -> None:
     """Fails."""
     raise ValueError(f"cannot take {event.routing_key}")
+
+
+async def wishes(event: Event) -> None:
+    """Asks for a tier that does not exist, then is content."""
+    if event.retries == 0:
+        raise RetryIn("7m", "too busy")

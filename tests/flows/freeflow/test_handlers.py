@@ -59,6 +59,10 @@ FAULTS = {
     "alarm": (f"{HERE}:NUMBER", f"{HERE}:NUMBER is not a function"),
     "document": (f"{HERE}:two", f"{HERE}:two must take one parameter: the event"),
     "workflow": (f"{HERE}:none", f"{HERE}:none must take one parameter: the event"),
+    "notification": (
+        f"{HERE}:strange",
+        f"{HERE}:strange asks for <class '{HERE}.Archive'>, which no",
+    ),
     "audit": (HERE, "expected package.module:function, given"),
 }
 

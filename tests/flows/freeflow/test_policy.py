@@ -78,7 +78,9 @@ def test_what_a_handler_asks_for_when_the_waits_are_scaled(
 def test_a_retry_goes_to_the_queue_of_its_tier(rules: Rules, number: int, tier: str) -> None:
     retry = Retry(number, rules.waits[number - 1])
     todo = plan(retry, delivery(Failed("x")), flow("document", rules, SEAL).ways, SEAL)
-    assert [send.to for send in todo.sends] == [Address("freeflow.events.retry", f"document.{tier}")]
+    assert [send.to for send in todo.sends] == [
+        Address("freeflow.events.retry", f"document.{tier}")
+    ]
 
 
 @pytest.mark.parametrize(("domain", "tier"), [("invoice", "30s"), ("document", "7m")])
