@@ -60,10 +60,10 @@ def freeflow_rules(settings: Settings) -> policy.Rules:
 
 
 def _freeflow(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
-    rules = freeflow_rules(settings)
-    takers = {domain: handlers.find(path) for domain, path in settings.freeflow.handlers.items()}
+    rules, paths = freeflow_rules(settings), settings.freeflow.handlers
 
     def subscribe(broker: RabbitBroker, reception: Reception) -> None:
+        takers = {domain: handlers.find(path) for domain, path in paths.items()}
         desks = {domain: reception.desk(policy.flow(domain, rules, seal)) for domain in takers}
         events.subscribe(broker, desks, takers, rules, settings.freeflow.prefetch)
 

@@ -52,8 +52,8 @@ def unknown(path: Path, known: Iterable[Path], origin: str) -> Fault:
 
 def _near(path: Path, known: frozenset[Path]) -> str:
     """Among its neighbours first; then anywhere, for a key in the wrong table."""
-    whole = did_you_mean(dotted(path), map(dotted, known))
-    elsewhere = (dotted(other) for other in known if other[-1] == path[-1])
+    whole = did_you_mean(dotted(path), map(dotted, sorted(known)))
+    elsewhere = (dotted(other) for other in sorted(known) if other[-1] == path[-1])
     return whole or next((f"; did you mean {other}?" for other in elsewhere), "")
 
 

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_origin
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     PlainSerializer,
     SecretStr,
@@ -21,6 +19,7 @@ from pydantic import (
 
 from service.core import duration
 from service.core.route import ReturnTo, Route, RouteBook
+from service.settings.freeflow import Freeflow
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
@@ -34,6 +33,7 @@ from service.settings.kinds import (
     spans,
 )
 from service.settings.nearest import did_you_mean
+from service.settings.section import Section
 
 FLOWS = ("dlq_processor", "freeflow")
 
@@ -42,12 +42,6 @@ PRODUCTION: Mapping[str, Mapping[str, object]] = {
     "queues": {"type": "quorum"},
     "dlq_processor": {"drill": False},
 }
-
-
-class Section(BaseModel):
-    """A table of `settings.toml`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
 class Rabbit(Section):
@@ -103,48 +97,6 @@ class DlqProcessor(Section):
     max_retries: Retries = 3
     prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 100
     drill: StrictBool = True
-
-
-def _three_that_grow(tiers: Mapping[str, timedelta]) -> Mapping[str, timedelta]:
-    """The names are the documented ones; the waits must tell the tiers apart."""
-    expected = ", ".join(f'"{tier}"' for tier in FREEFLOW_TIERS)
-    if set(tiers) != set(FREEFLOW_TIERS):
-        raise ValueError(f"a wait for each of {expected}")
-    waits = [tiers[name] for name in FREEFLOW_TIERS]
-    if sorted(set(waits)) != waits:
-        raise ValueError(f"waits that grow from tier to tier: {expected}")
-    return MappingProxyType({name: tiers[name] for name in FREEFLOW_TIERS})
-
-
-def _known_domain(name: str) -> str:
-    if name not in FREEFLOW_DOMAINS:
-        near = did_you_mean(name, FREEFLOW_DOMAINS)
-        raise ValueError(f"one of the domains {', '.join(FREEFLOW_DOMAINS)}{near}")
-    return name
-
-
-FREEFLOW_DOMAINS = ("user", "auth", "alarm", "document", "workflow", "notification", "audit")
-FREEFLOW_TIERS = ("30s", "5m", "30m")
-FreeflowTiers = Annotated[
-    Mapping[str, Tier], AfterValidator(_three_that_grow), PlainSerializer(dict)
-]
-FreeflowHandlers = Annotated[
-    Mapping[Annotated[StrictStr, AfterValidator(_known_domain)], StrictStr],
-    AfterValidator(MappingProxyType),
-    PlainSerializer(dict),
-]
-
-
-class Freeflow(Section):
-    """The events of seven domains: retry queues of three tiers, freeflow.events.dlq."""
-
-    tiers: FreeflowTiers = Field(
-        default_factory=lambda: {name: duration.parse(name) for name in FREEFLOW_TIERS}
-    )
-    max_retries: Retries = 3
-    return_to: ReturnTo = ReturnTo.EXCHANGE
-    handlers: FreeflowHandlers = Field(default_factory=dict)
-    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 20
 
 
 class Web(Section):
@@ -231,6 +183,16 @@ def sections() -> dict[str, type[Section]]:
     """The tables with fixed keys, by name."""
     kinds = {name: field.annotation for name, field in Settings.model_fields.items()}
     return {name: k for name, k in kinds.items() if isinstance(k, type) and issubclass(k, Section)}
+
+
+def table_keys() -> frozenset[tuple[str, ...]]:
+    """The keys whose value is itself a table, with names of the user's own."""
+    return frozenset(
+        (name, key)
+        for name, kind in sections().items()
+        for key, field in kind.model_fields.items()
+        if get_origin(field.annotation) is Mapping
+    )
 
 
 def known_keys() -> frozenset[tuple[str, ...]]:

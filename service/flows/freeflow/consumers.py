@@ -11,6 +11,7 @@ from faststream.rabbit import Channel, RabbitBroker, RabbitMessage
 
 from service.core import duration
 from service.core.delivery import Delivery
+from service.core.marks import shorten
 from service.core.outcome import Failed, Outcome
 from service.edge.pages import describe
 from service.edge.reading import unopened
@@ -20,6 +21,8 @@ from service.flows.freeflow import topology as tables
 from service.flows.freeflow.event import Event
 from service.flows.freeflow.handlers import Handler
 from service.flows.freeflow.policy import Rules, heard, is_unheard, no_such_tier
+
+LOG = structlog.get_logger("dlo.freeflow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,14 @@ class Reader:
                 raw.content_type,
             )
             ended = await outcome_of_handler(self.handler(event), self.desk.clock)
+            if isinstance(ended, Failed):
+                LOG.info(
+                    "the handler failed",
+                    action="handler_failed",
+                    domain=self.domain,
+                    letter=event.letter,
+                    error=shorten(f"{ended.kind}: {ended.error}", 256),
+                )
             return understood(ended, self.rules, delivery)
 
         await self.desk.attend(raw, outcome)
@@ -58,7 +69,7 @@ def understood(outcome: Outcome, rules: Rules, delivery: Delivery) -> Outcome:
     if is_unheard(outcome):
         assert isinstance(outcome, Failed)
         assert outcome.wish is not None
-        structlog.get_logger("dlo.freeflow").warning(
+        LOG.warning(
             no_such_tier(outcome.wish),
             action="unknown_tier",
             letter=delivery.marks.letter,

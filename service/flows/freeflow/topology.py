@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from faststream.rabbit import ExchangeType, QueueType, RabbitExchange, RabbitQueue
@@ -86,6 +87,14 @@ def retry_queue(
 def dead_queue(kind: QueueType) -> RabbitQueue:
     """The final holding area for manual inspection."""
     return durable_queue("freeflow.events.dlq", _limit(kind), kind)
+
+
+def sends() -> Iterator[Address]:
+    """Every address that letters are sent to, by us or by those who publish events."""
+    for domain in DOMAINS:
+        yield Address(EVENTS.name, f"{domain}.created")
+        yield dead_address(domain)
+        yield from (retry_address(domain, tier) for tier in TIERS)
 
 
 def tables(waits: Waits, kind: QueueType, return_to: ReturnTo = ReturnTo.EXCHANGE) -> Topology:

@@ -60,9 +60,8 @@ async def test_all_21_retry_queues_stand_with_the_documented_arguments(
         for domain, tier in product(DOMAINS, TIERS):
             await retries.publish(Message(b"{}"), f"{domain}.{tier}")
             assert await depth(channel, f"freeflow.{domain}.retry.{tier}") == 1
-        other = {**documented, "x-message-ttl": 1}
         with pytest.raises(ChannelPreconditionFailed):  # RabbitMQ does compare
-            await channel.declare_queue(name, durable=True, arguments=other)
+            await channel.declare_queue(name, durable=True, arguments={"x-message-ttl": 1})
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])

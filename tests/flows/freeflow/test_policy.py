@@ -16,7 +16,7 @@ from service.core.route import ReturnTo
 from service.core.verdict import Accept, Bury, Retry, Verdict, Why
 from service.flows.freeflow import topology as tables
 from service.flows.freeflow.policy import Rules, flow, heard
-from service.settings.model import FREEFLOW_DOMAINS, FREEFLOW_TIERS
+from service.settings.freeflow import DOMAINS, TIERS
 from service.topology.faults import faults
 from service.topology.tables import DEFAULT
 
@@ -104,8 +104,8 @@ def test_a_letter_that_is_back_has_its_first_address_also_where_it_did_not_fail(
 @pytest.mark.parametrize("return_to", ReturnTo)
 def test_the_topology_has_no_faults(kind: QueueType, return_to: ReturnTo) -> None:
     topology = Rules(kind=kind, return_to=return_to).topology
-    sends = [("freeflow.events.dlx", "document.dead"), ("freeflow.events", "document.created")]
-    sends += [("freeflow.events.retry", f"{d}.{t}") for d in tables.DOMAINS for t in tables.TIERS]
+    sends = [(to.exchange, to.routing_key) for to in tables.sends()]
+    assert len(sends) == 7 * (2 + 3)
     assert faults(topology, sends) == ()
     assert len([queue for queue in topology.queues if ".retry." in queue.name]) == 21
 
@@ -118,4 +118,4 @@ def test_the_queue_alternative_goes_through_the_default_exchange() -> None:
 
 
 def test_the_settings_know_the_same_names() -> None:
-    assert (FREEFLOW_DOMAINS, FREEFLOW_TIERS) == (tables.DOMAINS, tables.TIERS)
+    assert (DOMAINS, TIERS) == (tables.DOMAINS, tables.TIERS)

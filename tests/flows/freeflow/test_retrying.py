@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -249,3 +250,17 @@ async def test_on_a_router_it_leaves_the_other_subscribers_alone() -> None:
 def test_a_domain_that_does_not_exist() -> None:
     with pytest.raises(LookupError, match="there is no domain invoice: user, auth, alarm"):
         Retrying(URL).queue("invoice")
+
+
+async def test_a_shutdown_is_not_an_attempt() -> None:
+    begun = asyncio.Event()
+
+    async def index(document: Document) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with team(index) as (simulation, rabbit):
+        publish(simulation)
+        await asyncio.wait_for(begun.wait(), timeout=5)
+    assert len(simulation.unsettled("freeflow.document")) == 1
+    assert simulation.letters(DEAD) == ()
