@@ -259,7 +259,7 @@ async def test_a_shutdown_is_not_an_attempt() -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    async with team(index) as (simulation, rabbit):
+    async with team(index) as (simulation, _rabbit):
         publish(simulation)
         await asyncio.wait_for(begun.wait(), timeout=5)
     assert len(simulation.unsettled("freeflow.document")) == 1
