@@ -9,6 +9,7 @@ from types import FrameType
 
 from service import logs
 from service.composition import Office, create, quiet_collector
+from service.rooms import handler_faults
 from service.settings import BadSettings, load
 
 
@@ -19,7 +20,7 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
 
 def _from_settings() -> Office:
     try:
-        settings = load()
+        settings = load(also=handler_faults)
     except BadSettings as bad:
         print(bad, file=sys.stderr)
         sys.exit(2)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 from faststream.rabbit import QueueType, RabbitBroker
 
 from service.core.marks import Seal
 from service.flows.dlq_processor import consumers, drill
 from service.flows.dlq_processor.policy import FindRoute, Rules, flow
+from service.flows.freeflow import consumers as events
+from service.flows.freeflow import handlers, policy
+from service.flows.freeflow.topology import DOMAINS
 from service.flows.room import Reception, Room
-from service.settings import Settings
+from service.settings import Fault, Settings
+from service.settings.model import FLOWS
 
 
 def rooms_of(settings: Settings, find: FindRoute) -> tuple[Room, ...]:
@@ -49,4 +53,43 @@ def _dlq_processor(settings: Settings, seal: Seal, find: FindRoute) -> Room:
     return Room(processor.name, processor.topology, subscribe)
 
 
-ROOMS: dict[str, Callable[[Settings, Seal, FindRoute], Room]] = {"dlq_processor": _dlq_processor}
+def freeflow_rules(settings: Settings) -> policy.Rules:
+    """What the settings say about FreeFlow."""
+    own = settings.freeflow
+    waits = tuple(own.tiers.values())
+    return policy.Rules(waits, own.max_retries, own.return_to, kind_of(settings))
+
+
+def _freeflow(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
+    rules, paths = freeflow_rules(settings), settings.freeflow.handlers
+
+    def subscribe(broker: RabbitBroker, reception: Reception) -> None:
+        takers = {domain: handlers.find(path) for domain, path in paths.items()}
+        desks = {domain: reception.desk(policy.flow(domain, rules, seal)) for domain in takers}
+        events.subscribe(broker, desks, takers, rules, settings.freeflow.prefetch)
+
+    return Room(policy.NAME, rules.topology, subscribe)
+
+
+def handler_faults(values: Mapping[str, object]) -> Iterator[Fault]:
+    """What is wrong with the handlers that the settings name, found before anything starts.
+
+    The values are as they were given: what the settings themselves find wrong is not said again.
+    """
+    flows, own = values.get("flows", FLOWS), values.get("freeflow")
+    paths = own.get("handlers") if isinstance(own, Mapping) else None
+    if not isinstance(paths, Mapping) or not isinstance(flows, list | tuple):
+        return
+    for domain, path in paths.items() if policy.NAME in flows else ():
+        if domain not in DOMAINS or not isinstance(path, str):
+            continue
+        try:
+            handlers.find(path)
+        except handlers.NoHandler as fault:
+            yield Fault(f"freeflow.handlers.{domain}", str(fault))
+
+
+ROOMS: dict[str, Callable[[Settings, Seal, FindRoute], Room]] = {
+    "dlq_processor": _dlq_processor,
+    "freeflow": _freeflow,
+}

@@ -9,7 +9,6 @@ from service.settings import Settings
 
 if TYPE_CHECKING:
     from service.flows.dlq_processor.policy import Rules
-    from service.topology.tables import Topology
 
 # A short key, none at all, and one for which a digest has to stand.
 SAMPLE_KEYS = ("order.created", "", "k" * 255)
@@ -24,13 +23,6 @@ def rules_of(settings: Settings) -> Rules:
     own = settings.dlq_processor
     kind = QueueType.QUORUM if settings.queues.type == "quorum" else QueueType.CLASSIC
     return Rules(own.tiers, own.max_retries, kind, own.drill)
-
-
-def topology_of(rules: Rules) -> Topology:
-    """Everything it declares."""
-    from service.flows.dlq_processor.topology import tables
-
-    return tables(rules.tiers, rules.kind, drill=rules.drill)
 
 
 def sends_of(rules: Rules) -> Iterator[tuple[str, str]]:

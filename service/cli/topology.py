@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli.processor import rules_of, sends_of, topology_of
+from service.cli.flows import sends_of, topology_of
 from service.cli.screen import Screen, screen_of
 from service.settings import load
 
@@ -40,7 +40,7 @@ def show(context: typer.Context, output: FormOption = Form.TABLE) -> None:
     """Print exchanges, queues with their arguments, and bindings, as the settings have them."""
     from service.topology.drawing import mermaid
 
-    screen, topology = screen_of(context), topology_of(rules_of(load()))
+    screen, topology = screen_of(context), topology_of(load())
     match output:
         case Form.TABLE:
             _print_tables(screen, topology)
@@ -55,8 +55,8 @@ def check(context: typer.Context) -> None:
     """Look for keys that nothing takes, dead ends and loops; exit 1 where there are any."""
     from service.topology.faults import faults
 
-    rules = rules_of(load())
-    raise typer.Exit(report(screen_of(context), faults(topology_of(rules), sends_of(rules))))
+    settings = load()
+    raise typer.Exit(report(screen_of(context), faults(topology_of(settings), sends_of(settings))))
 
 
 def report(screen: Screen, faults: Sequence[Fault]) -> int:

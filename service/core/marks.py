@@ -133,6 +133,11 @@ def is_dropped(name: str) -> bool:
     return name in OURS or name in NEVER_REPUBLISHED or name.startswith(DEATH_PREFIXES)
 
 
+def strip(headers: Mapping[str, object]) -> dict[str, object]:
+    """The sender's own headers: what a letter wears that is sent back with fresh attempts."""
+    return {name: value for name, value in headers.items() if not is_dropped(name)}
+
+
 def shorten(text: str, limit: int = LONGEST_ERROR) -> str:
     """Error text small enough to travel: headers over 128 KiB would close the connection."""
     if len(text) * 4 <= limit or len(data := _bytes(text)) <= limit:

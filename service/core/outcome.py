@@ -50,11 +50,13 @@ class Refuse(Exception):
 
 
 class NotYet(Exception):
-    """Raised by a handler for which it is too early: `raise NotYet(until=order.due)`, or a wait."""
+    """Raised by a handler for which it is too early: `raise NotYet(until=order.due)`, or `NotYet("5m")`."""
 
-    def __init__(self, wait: timedelta | None = None, *, until: datetime | None = None) -> None:
+    def __init__(
+        self, wait: str | timedelta | None = None, *, until: datetime | None = None
+    ) -> None:
         super().__init__(f"not before {until or wait}")
-        self.wait, self.until = wait, until
+        self.wait, self.until = parse(wait) if isinstance(wait, str) else wait, until
 
     def from_now(self, now: datetime) -> timedelta:
         """How long to wait, seen from now."""

@@ -66,7 +66,8 @@ def _server(servers: Json) -> Json:
 def _channel(name: str, channel: Json, page: Page, topology: Topology) -> Json:
     kind = page.carries.name
     written: Json = {
-        "address": channel["address"],
+        # FastStream gives a fanout no address, for its key chooses nothing: the queue's name it is.
+        "address": channel.get("address", name),
         "title": page.title,
         "description": channel["description"],
         "messages": {kind: {"$ref": f"#/components/messages/{kind}"}},

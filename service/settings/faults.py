@@ -52,8 +52,8 @@ def unknown(path: Path, known: Iterable[Path], origin: str) -> Fault:
 
 def _near(path: Path, known: frozenset[Path]) -> str:
     """Among its neighbours first; then anywhere, for a key in the wrong table."""
-    whole = did_you_mean(dotted(path), map(dotted, known))
-    elsewhere = (dotted(other) for other in known if other[-1] == path[-1])
+    whole = did_you_mean(dotted(path), map(dotted, sorted(known)))
+    elsewhere = (dotted(other) for other in sorted(known) if other[-1] == path[-1])
     return whole or next((f"; did you mean {other}?" for other in elsewhere), "")
 
 
@@ -64,11 +64,16 @@ def faults_of(error: ValidationError, origins: Mapping[Path, str]) -> list[Fault
 
 def _fault(found: ErrorDetails, origins: Mapping[Path, str]) -> Fault:
     path = tuple(str(part) for part in found["loc"] if part != "[key]")
-    origin = next((origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in origins), "")
+    origin = origin_of(path, origins)
     if found["type"] == "extra_forbidden":
         return unknown(path, ((*path[:-1], key) for key in ROUTE), origin)
     given, expected = _shown(path, found["input"]), _plain(found["msg"])
     return Fault(dotted(path), f"given {given}, expected {expected}", origin)
+
+
+def origin_of(path: Path, origins: Mapping[Path, str]) -> str:
+    """The place that set a key, or the table it is in."""
+    return next((origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in origins), "")
 
 
 def _plain(message: str) -> str:

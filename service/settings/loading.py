@@ -1,28 +1,47 @@
 """Reading the settings: all sources, one frozen object, or every fault at once."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from service.settings.faults import BadSettings, Fault, faults_of
+from service.settings.faults import BadSettings, Fault, faults_of, origin_of
 from service.settings.model import DlqProcessor, Settings
 from service.settings.sources import Gathered, gather
 
 CODE = Path(__file__).resolve().parents[2]
 
 
-def load(root: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of the project at `root`, or BadSettings with all that is wrong."""
+Check = Callable[[Mapping[str, object]], Iterable[Fault]]
+
+
+def load(
+    root: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    also: Check = lambda _values: (),
+) -> Settings:
+    """The settings of the project at `root`, or BadSettings with all that is wrong.
+
+    `also` looks at the values as they were given, for faults that only the service itself can find.
+    """
     root = project_root() if root is None else root.resolve()
     gathered = gather(root, os.environ if environ is None else environ)
     settings, faults = _checked(gathered, root)
-    faults = [*gathered.faults, *faults, *_unsigned(gathered)]
+    faults = [*gathered.faults, *faults, *_unsigned(gathered), *_found(also, gathered)]
     if settings is None or faults:
         raise BadSettings(faults)
     return settings
+
+
+def _found(also: Check, gathered: Gathered) -> list[Fault]:
+    """Each with the place that its value came from."""
+    return [
+        replace(fault, origin=origin_of(tuple(fault.key.split(".")), gathered.origins))
+        for fault in also(gathered.values)
+    ]
 
 
 def project_root() -> Path:

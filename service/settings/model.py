@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_origin
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     PlainSerializer,
     SecretStr,
@@ -21,6 +19,7 @@ from pydantic import (
 
 from service.core import duration
 from service.core.route import ReturnTo, Route, RouteBook
+from service.settings.freeflow import Freeflow
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
@@ -34,20 +33,15 @@ from service.settings.kinds import (
     spans,
 )
 from service.settings.nearest import did_you_mean
+from service.settings.section import Section
 
-FLOWS = ("dlq_processor",)
+FLOWS = ("dlq_processor", "freeflow")
 
 # What differs in production even where there is no settings.toml to say so.
 PRODUCTION: Mapping[str, Mapping[str, object]] = {
     "queues": {"type": "quorum"},
     "dlq_processor": {"drill": False},
 }
-
-
-class Section(BaseModel):
-    """A table of `settings.toml`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
 class Rabbit(Section):
@@ -172,6 +166,7 @@ class Settings(Section):
     marks: Marks = Field(default_factory=Marks)
     limits: Limits = Field(default_factory=Limits)
     dlq_processor: DlqProcessor = Field(default_factory=DlqProcessor)
+    freeflow: Freeflow = Field(default_factory=Freeflow)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)
@@ -189,6 +184,16 @@ def sections() -> dict[str, type[Section]]:
     """The tables with fixed keys, by name."""
     kinds = {name: field.annotation for name, field in Settings.model_fields.items()}
     return {name: k for name, k in kinds.items() if isinstance(k, type) and issubclass(k, Section)}
+
+
+def table_keys() -> frozenset[tuple[str, ...]]:
+    """The keys whose value is itself a table, with names of the user's own."""
+    return frozenset(
+        (name, key)
+        for name, kind in sections().items()
+        for key, field in kind.model_fields.items()
+        if get_origin(field.annotation) is Mapping
+    )
 
 
 def known_keys() -> frozenset[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from dynaconf.utils.parse_conf import (  # type: ignore[import-untyped]  # it sh
 
 from service.settings import faults
 from service.settings.faults import Fault
-from service.settings.model import PRODUCTION, known_keys, sections
+from service.settings.model import PRODUCTION, known_keys, sections, table_keys
 
 Tree = Mapping[str, object]
 
@@ -116,9 +116,10 @@ def _inline_table(text: str) -> object:
 
 
 def _leaves(value: object, path: faults.Path = ()) -> Iterator[tuple[faults.Path, object]]:
-    """Every key with its value; a route is one value, whatever its name looks like."""
+    """Every key with its value; a route is one value, whatever its name looks like, and so is a
+    setting that is a table."""
     empty = not value and path and not _is_table(path)
-    if not isinstance(value, Mapping) or empty or _is_route(path):
+    if not isinstance(value, Mapping) or empty or _is_route(path) or path in table_keys():
         yield path, value
     else:
         for key, inner in value.items():

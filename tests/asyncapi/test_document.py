@@ -12,6 +12,8 @@ from service.core import marks
 from service.edge.asyncapi import FILE, current
 from service.edge.pages import Kind
 from service.flows.dlq_processor import messages
+from service.flows.freeflow import messages as freeflow
+from service.flows.freeflow.topology import DOMAINS, TIERS
 from service.settings import Settings
 from service.topology.tables import Topology
 from tests.asyncapi.conftest import written
@@ -23,6 +25,9 @@ KINDS = (
     messages.RETURNED,
     messages.DEAD,
     messages.DRILL,
+    freeflow.EVENT,
+    freeflow.WAITING,
+    freeflow.DEAD,
 )
 
 
@@ -88,7 +93,17 @@ def test_what_the_service_sends_and_what_it_receives(document: Json) -> None:
         **{f"queue.delay.{tier}": "send" for tier in tiers},
         "dlq-queue": "send",
         "origin-queue": "send",
+        **{f"freeflow.{domain}": "send" for domain in DOMAINS},  # none of them has a handler
+        **{f"freeflow.{d}.retry.{tier}": "send" for d in DOMAINS for tier in TIERS},
+        "freeflow.events.dlq": "send",
     }
+
+
+def test_a_domain_with_a_handler_is_received() -> None:
+    handlers = {"user": "tests.flows.freeflow.team:event"}
+    document = written(Settings.model_validate({"freeflow": {"handlers": handlers}}))
+    assert document["operations"]["receive-freeflow.user"]["title"] == "Events of user"
+    assert "send-freeflow.user" not in document["operations"]
 
 
 def test_what_is_sent_is_persistent_and_mandatory(document: Json) -> None:
@@ -167,7 +182,11 @@ def test_secrets_and_addresses_of_this_machine_stay_out() -> None:
 
 def test_other_settings_are_another_document() -> None:
     quorum = Settings.model_validate(
-        {"queues": {"type": "quorum"}, "dlq_processor": {"tiers": ["1m"], "drill": False}}
+        {
+            "flows": ["dlq_processor"],
+            "queues": {"type": "quorum"},
+            "dlq_processor": {"tiers": ["1m"], "drill": False},
+        }
     )
     channels = written(quorum)["channels"]
     assert list(channels) == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from deploy.local.ports import free_port
 from service.composition import create
 from service.settings import Settings
+from service.settings.model import FLOWS
 from tests.kit.process import Service, environment, running
 from tests.servers.waiting import eventually
 
@@ -40,6 +42,7 @@ async def test_it_is_served_while_rabbitmq_is_down(
 ) -> None:
     defaults = {
         "DLO_ENV": "development",
+        "DLO_FLOWS": json.dumps(FLOWS),
         "DLO_QUEUES__TYPE": "classic",
         "DLO_DLQ_PROCESSOR__TIERS": '["10s","15s","20s"]',
         "DLO_DLQ_PROCESSOR__DRILL": "true",

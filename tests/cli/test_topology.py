@@ -29,6 +29,7 @@ def test_the_tables_have_every_queue_with_its_arguments(folder: Path) -> None:
     rows = [line.split() for line in done.stdout.splitlines()]
     assert ["dlq-exchange", "topic", "dlq-queue", "dlq-routing-key"] in rows
     assert ["test-retry-exchange", "topic"] in rows
+    assert ["freeflow.events.retry", "direct", "freeflow.user.retry.5m", "user.5m"] in rows
 
 
 def test_as_json_and_without_the_drill(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,7 @@ def test_a_failing_letter_is_retried_exactly_while_it_may(retries: int, limit: i
         (None, Done()),
         (Refuse("never"), Refused("never", kind="Refuse")),
         (NotYet(5 * S), TooEarly(5 * S)),
+        (NotYet("5s"), TooEarly(5 * S)),
         (NotYet(until=NOW + 7 * S), TooEarly(7 * S)),
         (NotYet(until=NOW - 7 * S), TooEarly(0 * S)),
         (RetryIn("15s"), Failed("asked to be retried in 15s", kind="RetryIn", wish=15 * S)),

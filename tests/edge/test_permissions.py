@@ -34,7 +34,11 @@ async def test_the_documented_rights_are_enough(
 ) -> None:
     await clean(rabbit_url)
     settings = environment(
-        least, sqlite_url, DLO_ROUTES='{ "order.created" = 1 }', DLO_DLQ_PROCESSOR__DRILL="true"
+        least,
+        sqlite_url,
+        DLO_FLOWS='["dlq_processor", "freeflow"]',
+        DLO_ROUTES='{ "order.created" = 1 }',
+        DLO_DLQ_PROCESSOR__DRILL="true",
     )
     async with (
         running(Service(settings, tmp_path)),

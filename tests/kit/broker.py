@@ -11,6 +11,7 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMe
 from tests.servers.waiting import eventually
 
 MOST_TIERS = 6
+DOMAINS = ("user", "auth", "alarm", "document", "workflow", "notification", "audit")
 OURS = ("retry-queue", "dlq-queue", "test-pass-queue", "test-fail-queue", "test-fail-pass-queue")
 TIERS = tuple(
     f"{name}{n}" for n in range(1, MOST_TIERS) for name in ("retry-queue-", "queue.delay.")
@@ -18,6 +19,12 @@ TIERS = tuple(
 EXCHANGES = (
     *("retry-exchange", "route-delay", "dlq-exchange", "test-retry-exchange", "shop"),
     *(f"retry-exchange-{n}" for n in range(1, MOST_TIERS)),
+    *("freeflow.events", "freeflow.events.retry", "freeflow.events.dlx"),
+)
+FREEFLOW = (
+    "freeflow.events.dlq",
+    *(f"freeflow.{domain}" for domain in DOMAINS),
+    *(f"freeflow.{domain}.retry.{tier}" for domain in DOMAINS for tier in ("30s", "5m", "30m")),
 )
 FOREIGN = ("orders", "billing", "audit")
 
@@ -27,7 +34,7 @@ async def clean(url: str, *more: str) -> None:
     connection = await aio_pika.connect(url)
     async with connection:
         channel = await connection.channel()
-        for name in (*OURS, *TIERS, *FOREIGN, *more):
+        for name in (*OURS, *TIERS, *FREEFLOW, *FOREIGN, *more):
             await channel.queue_delete(name)
         for name in EXCHANGES:
             await channel.exchange_delete(name)

@@ -140,8 +140,10 @@ def faststream() -> tuple[str, ...]:
 
 
 def environment(rabbit_url: str, database_url: str, **settings: str) -> dict[str, str]:
-    """Settings for a test: signed marks, waits of tenths of a second, no drill."""
+    """Settings for a test: signed marks, waits of tenths of a second, the central processor alone,
+    no drill."""
     return {
+        "DLO_FLOWS": '["dlq_processor"]',
         "DLO_RABBIT__URL": rabbit_url,
         "DLO_RABBIT__RECONNECT": "500ms",
         "DLO_DATABASE__URL": database_url,

@@ -104,9 +104,40 @@ def faults(root: Path, environ: Mapping[str, str]) -> list[str]:
             "web.port: given 'http', expected a whole number (from DLO_WEB__PORT)",
         ),
         (
+            "DLO_FREEFLOW__TIERS",
+            '{ "30s" = "1s", "5m" = "2s" }',
+            "freeflow.tiers: given {'30s': '1s', '5m': '2s'}, expected a wait for each of "
+            '"30s", "5m", "30m" (from DLO_FREEFLOW__TIERS)',
+        ),
+        (
+            "DLO_FREEFLOW__TIERS",
+            '{ "30s" = "2s", "5m" = "2s", "30m" = "3s" }',
+            "freeflow.tiers: given {'30s': '2s', '5m': '2s', '30m': '3s'}, expected waits that grow "
+            'from tier to tier: "30s", "5m", "30m" (from DLO_FREEFLOW__TIERS)',
+        ),
+        (
+            "DLO_FREEFLOW__TIERS",
+            '{ "30s" = "soon", "5m" = "2s", "30m" = "3s" }',
+            'freeflow.tiers.30s: given \'soon\', expected a duration like "250ms", "30s" or '
+            '"5m" (from DLO_FREEFLOW__TIERS)',
+        ),
+        (
+            "DLO_FREEFLOW__HANDLERS",
+            '{ users = "a.b:c" }',
+            "freeflow.handlers.users: given 'users', expected one of the domains user, auth, alarm, "
+            "document, workflow, notification, audit; did you mean user? "
+            "(from DLO_FREEFLOW__HANDLERS)",
+        ),
+        (
+            "DLO_FREEFLOW__RETURN_TO",
+            "sender",
+            "freeflow.return_to: given 'sender', expected 'queue' or 'exchange' "
+            "(from DLO_FREEFLOW__RETURN_TO)",
+        ),
+        (
             "DLO_FLOWS",
             '["dlq_procesor"]',
-            "flows.0: given 'dlq_procesor', expected one of dlq_processor; "
+            "flows.0: given 'dlq_procesor', expected one of dlq_processor, freeflow; "
             "did you mean dlq_processor? (from DLO_FLOWS)",
         ),
         (
@@ -138,8 +169,8 @@ def test_a_fault_says_key_value_expectation_and_origin(
         ("DLO_RABIT__URL", "rabit.url: there is no such setting; did you mean rabbit.url?"),
         ("DLO_RABBIT__URI", "rabbit.uri: there is no such setting; did you mean rabbit.url?"),
         (
-            "DLO_MAX_RETRIES",
-            "max_retries: there is no such setting; did you mean dlq_processor.max_retries?",
+            "DLO_DRILL",
+            "drill: there is no such setting; did you mean dlq_processor.drill?",
         ),
         ("DLO_XYZZY", "xyzzy: there is no such setting"),
     ],
