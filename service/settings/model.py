@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -24,10 +24,13 @@ from service.core.route import ReturnTo, Route, RouteBook
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
+    Endpoint,
+    HandlerPath,
     MarksKey,
     RabbitUrl,
     Retries,
     RoutingKey,
+    ServiceName,
     Size,
     between,
     sizes,
@@ -35,7 +38,7 @@ from service.settings.kinds import (
 )
 from service.settings.nearest import did_you_mean
 
-FLOWS = ("dlq_processor",)
+FLOWS = ("dlq_processor", "event_bus")
 
 # What differs in production even where there is no settings.toml to say so.
 PRODUCTION: Mapping[str, Mapping[str, object]] = {
@@ -105,6 +108,39 @@ class DlqProcessor(Section):
     drill: StrictBool = True
 
 
+class ServiceSetting(Section):
+    """An entry of `[[event_bus.services]]`."""
+
+    name: ServiceName
+    endpoint: Endpoint = None
+    handler: HandlerPath = ""
+    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 5
+    timeout: Annotated[Duration, spans("10ms", "10m")] = timedelta(seconds=30)
+    refuse_client_errors: StrictBool = False
+
+    @model_validator(mode="after")
+    def _one_door(self) -> Self:
+        if (self.endpoint is None) == (not self.handler):
+            raise ValueError("an endpoint or a handler, and not both")
+        return self
+
+
+def _told_apart(services: tuple[ServiceSetting, ...]) -> tuple[ServiceSetting, ...]:
+    """The name makes the prefix and every queue: two of one name would share them."""
+    names = [service.name for service in services]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"each service once; {', '.join(twice)} is there twice")
+    return services
+
+
+class EventBus(Section):
+    """Events pushed to services: main-exchange, a queue, a retry queue and a dlq per service."""
+
+    services: Annotated[tuple[ServiceSetting, ...], AfterValidator(_told_apart)] = ()
+    max_retries: Retries = 10
+    retry_after: Annotated[Duration, spans("1ms", "24h")] = timedelta(seconds=5)
+
+
 class Web(Section):
     """Health, metrics, console."""
 
@@ -171,6 +207,7 @@ class Settings(Section):
     marks: Marks = Field(default_factory=Marks)
     limits: Limits = Field(default_factory=Limits)
     dlq_processor: DlqProcessor = Field(default_factory=DlqProcessor)
+    event_bus: EventBus = Field(default_factory=EventBus)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)
