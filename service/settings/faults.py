@@ -53,10 +53,13 @@ def unknown(path: Path, known: Iterable[Path], origin: str) -> Fault:
 
 
 def _near(path: Path, known: frozenset[Path]) -> str:
-    """Among its neighbours first; then anywhere, for a key in the wrong table."""
-    whole = did_you_mean(dotted(path), map(dotted, known))
-    elsewhere = (dotted(other) for other in known if other[-1] == path[-1])
-    return whole or next((f"; did you mean {other}?" for other in elsewhere), "")
+    """Among its neighbours first; then anywhere, for a key in the wrong table, or in none."""
+    elsewhere = sorted(dotted(other) for other in known if other[-1] == path[-1])
+    if whole := did_you_mean(dotted(path), map(dotted, known)) if len(path) > 1 else "":
+        return whole
+    if elsewhere:
+        return f"; did you mean {' or '.join(elsewhere)}?"
+    return did_you_mean(dotted(path), map(dotted, known))
 
 
 def faults_of(error: ValidationError, origins: Mapping[Path, str]) -> list[Fault]:

@@ -88,6 +88,8 @@ def test_what_the_service_sends_and_what_it_receives(document: Json) -> None:
         **{f"queue.delay.{tier}": "send" for tier in tiers},
         "dlq-queue": "send",
         "origin-queue": "send",
+        "event-bus-retry-queue": "send",
+        "event-bus-dlq": "send",
     }
 
 
@@ -167,7 +169,11 @@ def test_secrets_and_addresses_of_this_machine_stay_out() -> None:
 
 def test_other_settings_are_another_document() -> None:
     quorum = Settings.model_validate(
-        {"queues": {"type": "quorum"}, "dlq_processor": {"tiers": ["1m"], "drill": False}}
+        {
+            "flows": ["dlq_processor"],
+            "queues": {"type": "quorum"},
+            "dlq_processor": {"tiers": ["1m"], "drill": False},
+        }
     )
     channels = written(quorum)["channels"]
     assert list(channels) == [

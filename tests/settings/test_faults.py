@@ -106,7 +106,7 @@ def faults(root: Path, environ: Mapping[str, str]) -> list[str]:
         (
             "DLO_FLOWS",
             '["dlq_procesor"]',
-            "flows.0: given 'dlq_procesor', expected one of dlq_processor; "
+            "flows.0: given 'dlq_procesor', expected one of dlq_processor, event_bus; "
             "did you mean dlq_processor? (from DLO_FLOWS)",
         ),
         (
@@ -139,7 +139,8 @@ def test_a_fault_says_key_value_expectation_and_origin(
         ("DLO_RABBIT__URI", "rabbit.uri: there is no such setting; did you mean rabbit.url?"),
         (
             "DLO_MAX_RETRIES",
-            "max_retries: there is no such setting; did you mean dlq_processor.max_retries?",
+            "max_retries: there is no such setting; did you mean "
+            "dlq_processor.max_retries or event_bus.max_retries?",
         ),
         ("DLO_XYZZY", "xyzzy: there is no such setting"),
     ],

@@ -22,7 +22,7 @@ from tests.servers.waiting import eventually
 
 CINCOUT, STOCK, STRICT, SINGLE = "wms-cincout", "wms-stock", "wms-strict", "solo-single"
 SERVICES = (CINCOUT, STOCK, STRICT, SINGLE)
-WAIT = 0.2
+WAIT = 0.1
 TIMEOUT = 0.4
 
 
@@ -44,7 +44,7 @@ def bus_environment(
     given = {
         "DLO_FLOWS": '["event_bus"]',
         "DLO_QUEUES__TYPE": kind,
-        "DLO_EVENT_BUS__RETRY_AFTER": "200ms",
+        "DLO_EVENT_BUS__RETRY_AFTER": "100ms",
         "DLO_EVENT_BUS__SERVICES": f"[{', '.join(tables_)}]",
     }
     return environment(rabbit_url, sqlite_in(folder), **given, **more)
