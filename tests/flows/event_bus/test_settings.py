@@ -8,6 +8,8 @@ import pytest
 
 from service.rooms import rooms_of
 from service.settings import BadSettings, Settings, load, shown
+from tests.kit.fixtures import sqlite_in
+from tests.kit.process import Service, environment
 
 FILE = """
 [[event_bus.services]]
@@ -98,3 +100,16 @@ def test_a_fault_says_its_key(tmp_path: Path, services: str, line: str) -> None:
     with pytest.raises(BadSettings) as caught:
         load(tmp_path, {"DLO_EVENT_BUS__SERVICES": f"[{services}]"})
     assert str(caught.value) == f"{line} (from DLO_EVENT_BUS__SERVICES)"
+
+
+def test_a_service_with_a_handler_that_is_not_there_does_not_start(tmp_path: Path) -> None:
+    services = '[{name="a-b", handler="nowhere.at_all:take"}]'
+    given = environment(
+        "amqp://127.0.0.1:1/", sqlite_in(tmp_path), DLO_EVENT_BUS__SERVICES=services
+    )
+    service = Service(given, tmp_path)
+    service.spawn()
+    assert service.process is not None
+    assert service.process.wait(timeout=30) == 2
+    assert service.said().startswith("event_bus.services.0.handler: given 'nowhere.at_all:take'")
+    assert "Traceback" not in service.said()
