@@ -21,15 +21,15 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
 def _from_settings() -> Office:
     try:
         settings = load(also=handler_faults)
+        logs.configure(settings.log.level, settings.log.format)
+        office = create(settings)
     except BadSettings as bad:
         print(bad, file=sys.stderr)
         sys.exit(2)
-    logs.configure(settings.log.level, settings.log.format)
     with suppress(ValueError):  # not the main thread: then the signals are somebody else's
         for end in (signal.SIGTERM, signal.SIGINT):
             if signal.getsignal(end) in (signal.SIG_DFL, signal.default_int_handler):
                 signal.signal(end, _leave)
-    office = create(settings)
     quiet_collector()
     return office
 

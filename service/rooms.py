@@ -9,12 +9,19 @@ from faststream.rabbit import QueueType, RabbitBroker
 from service.core.marks import Seal
 from service.flows.dlq_processor import consumers, drill
 from service.flows.dlq_processor.policy import FindRoute, Rules, flow
+from service.flows.event_bus import consumers as bus
+from service.flows.event_bus import functions
+from service.flows.event_bus import policy as bus_policy
+from service.flows.event_bus import topology as bus_tables
+from service.flows.event_bus.event import Door
+from service.flows.event_bus.pages import announce
+from service.flows.event_bus.push import Endpoint, Pusher
 from service.flows.freeflow import consumers as events
 from service.flows.freeflow import handlers, policy
 from service.flows.freeflow.topology import DOMAINS
 from service.flows.room import Reception, Room
-from service.settings import Fault, Settings
-from service.settings.model import FLOWS
+from service.settings import BadSettings, Fault, Settings
+from service.settings.model import FLOWS, ServiceSetting
 
 
 def rooms_of(settings: Settings, find: FindRoute) -> tuple[Room, ...]:
@@ -89,7 +96,57 @@ def handler_faults(values: Mapping[str, object]) -> Iterator[Fault]:
             yield Fault(f"freeflow.handlers.{domain}", str(fault))
 
 
+def bus_rules(settings: Settings) -> bus_policy.Rules:
+    """What the settings say about every service of the event bus."""
+    own = settings.event_bus
+    return bus_policy.Rules(own.max_retries, own.retry_after, kind_of(settings))
+
+
+def _event_bus(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
+    rules, pusher, given = bus_rules(settings), Pusher(), settings.event_bus.services
+    doors = _doors(given, pusher, rules)
+    services = [bus.Service(s.name, doors[s.name], s.prefetch) for s in given]
+    names = tuple(service.name for service in services)
+
+    def subscribe(broker: RabbitBroker, reception: Reception) -> None:
+        for service in services:
+            desk = bus.desk_of(service, rules, reception, seal)
+            bus.subscribe(broker, bus.courier_of(service, rules, desk), rules)
+        announce(broker, names, rules)
+
+    async def hang_up(_reception: Reception) -> None:
+        await pusher.until_cancelled()
+
+    topology = bus_tables.tables(names, rules.retry_after, rules.kind)
+    return Room(bus_policy.NAME, topology, subscribe, (hang_up,))
+
+
+def _doors(
+    given: tuple[ServiceSetting, ...], pusher: Pusher, rules: bus_policy.Rules
+) -> dict[str, Door]:
+    """A door for each service; every handler that is not there is a fault of the settings."""
+    doors: dict[str, Door] = {}
+    faults: list[Fault] = []
+    for number, service in enumerate(given):
+        try:
+            doors[service.name] = _door(service, pusher, rules)
+        except functions.NoHandler as missing:
+            key = f"event_bus.services.{number}.handler"
+            faults.append(Fault(key, f"given {service.handler!r}, which {missing}"))
+    if faults:
+        raise BadSettings(faults)
+    return doors
+
+
+def _door(service: ServiceSetting, pusher: Pusher, rules: bus_policy.Rules) -> Door:
+    if service.endpoint is None:
+        return functions.door(functions.find(service.handler), service.timeout)
+    url, refuse = service.endpoint.get_secret_value(), service.refuse_client_errors
+    return pusher.door(Endpoint(url, service.timeout, rules.retry_after, refuse))
+
+
 ROOMS: dict[str, Callable[[Settings, Seal, FindRoute], Room]] = {
     "dlq_processor": _dlq_processor,
     "freeflow": _freeflow,
+    "event_bus": _event_bus,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 LONGEST_NAME = 255
 DEATH_REASONS = frozenset({"rejected", "expired", "maxlen", "delivery_limit"})
@@ -18,6 +19,8 @@ class Death:
     routing_key: str
     reason: str
     count: int
+    since: datetime | None = None
+    """When it died there for the first time."""
 
 
 def newest_death(headers: Mapping[str, object]) -> Death | None:
@@ -28,15 +31,22 @@ def newest_death(headers: Mapping[str, object]) -> Death | None:
     return _death(entries[0])
 
 
-def rejections(headers: Mapping[str, object], queue: str) -> int:
-    """How often consumers of this queue rejected the letter, by the broker's own count.
+def rejection(headers: Mapping[str, object], queue: str) -> Death | None:
+    """That consumers of this queue rejected the letter: the address it had come under the first time,
+    and how often since, by the broker's own count.
 
     Not the newest entry (that is the retry queue's) and not the sum (each round has two deaths).
     """
     entries = headers.get("x-death")
     deaths = map(_death, entries) if isinstance(entries, list) else ()
     mine = (d for d in deaths if d is not None and (d.queue, d.reason) == (queue, "rejected"))
-    return max((death.count for death in mine), default=0)
+    return max(mine, key=lambda death: death.count, default=None)
+
+
+def rejections(headers: Mapping[str, object], queue: str) -> int:
+    """How often consumers of this queue rejected the letter, by the broker's own count."""
+    death = rejection(headers, queue)
+    return 0 if death is None else death.count
 
 
 def deliveries_before(headers: Mapping[str, object], *, redelivered: bool) -> int:
@@ -61,10 +71,12 @@ def _death(entry: object) -> Death | None:
     key = keys[0] if isinstance(keys, list) and keys else ""
     if max(len(queue), len(exchange), len(key) if isinstance(key, str) else 0) > LONGEST_NAME:
         return None  # no broker has such names
+    since = entry.get("time")
     return Death(
         queue=queue,
         exchange=exchange,
         routing_key=key if isinstance(key, str) else "",
         reason=reason if isinstance(reason, str) and reason in DEATH_REASONS else "other",
         count=count if isinstance(count, int) and count > 0 else 1,
+        since=since if isinstance(since, datetime) and since.tzinfo is not None else None,
     )

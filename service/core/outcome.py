@@ -22,6 +22,8 @@ class Failed:
     kind: str = ""
     wish: timedelta | None = None
     """The wait that the handler asked for."""
+    status: int | None = None
+    """The HTTP status that said so, where one did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Refused:
     error: str
     why: Why = Why.REFUSED
     kind: str = ""
+    status: int | None = None
+    """The HTTP status that said so, where one did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from faststream.rabbit import QueueType
 
 from service.flows.dlq_processor.topology import tables
+from service.flows.event_bus import topology as event_bus
 from service.flows.freeflow.policy import Rules as Freeflow
 from service.topology.drawing import mermaid
 from service.topology.tables import Topology
@@ -19,9 +20,11 @@ ROOMS = Path(__file__).parent
 def topologies() -> dict[str, Topology]:
     """Each flow as its document writes it."""
     tiers = tuple(timedelta(seconds=seconds) for seconds in (10, 15, 20))
+    services, wait = ("wms-cincout", "wms-stock"), timedelta(seconds=5)
     return {
         "dlq_processor": tables(tiers, QueueType.CLASSIC, drill=False),
         "freeflow": Freeflow().topology,
+        "event_bus": event_bus.tables(services, wait, QueueType.CLASSIC),
     }
 
 

@@ -14,10 +14,12 @@ Path = tuple[str, ...]
 URLS = frozenset({("rabbit", "url"), ("database", "url")})
 SECRETS = frozenset({("marks", "key")})
 ROUTE = ("max_retries", "delays", "return_to")
+SERVICE = ("name", "endpoint", "handler", "prefetch", "timeout", "refuse_client_errors")
 WORDS = {
     "Input should be a valid boolean": "true or false",
     "Input should be a valid integer": "a whole number",
     "Input should be a valid tuple": "a list",
+    "Input should be a valid dictionary": "a table",
     "Input should be a valid ": "a ",
     "Input should be ": "",
     "Value error, ": "",
@@ -51,10 +53,13 @@ def unknown(path: Path, known: Iterable[Path], origin: str) -> Fault:
 
 
 def _near(path: Path, known: frozenset[Path]) -> str:
-    """Among its neighbours first; then anywhere, for a key in the wrong table."""
-    whole = did_you_mean(dotted(path), map(dotted, sorted(known)))
-    elsewhere = (dotted(other) for other in sorted(known) if other[-1] == path[-1])
-    return whole or next((f"; did you mean {other}?" for other in elsewhere), "")
+    """Among its neighbours first; then anywhere, for a key in the wrong table, or in none."""
+    elsewhere = sorted(dotted(other) for other in known if other[-1] == path[-1])
+    if whole := did_you_mean(dotted(path), map(dotted, known)) if len(path) > 1 else "":
+        return whole
+    if elsewhere:
+        return f"; did you mean {' or '.join(elsewhere)}?"
+    return did_you_mean(dotted(path), map(dotted, known))
 
 
 def faults_of(error: ValidationError, origins: Mapping[Path, str]) -> list[Fault]:
@@ -66,7 +71,10 @@ def _fault(found: ErrorDetails, origins: Mapping[Path, str]) -> Fault:
     path = tuple(str(part) for part in found["loc"] if part != "[key]")
     origin = origin_of(path, origins)
     if found["type"] == "extra_forbidden":
-        return unknown(path, ((*path[:-1], key) for key in ROUTE), origin)
+        keys = SERVICE if path[0] == "event_bus" else ROUTE
+        return unknown(path, ((*path[:-1], key) for key in keys), origin)
+    if found["type"] == "missing":
+        return Fault(dotted(path), "is missing", origin)
     given, expected = _shown(path, found["input"]), _plain(found["msg"])
     return Fault(dotted(path), f"given {given}, expected {expected}", origin)
 
@@ -78,14 +86,20 @@ def origin_of(path: Path, origins: Mapping[Path, str]) -> str:
 
 def _plain(message: str) -> str:
     start = next((start for start in WORDS if message.startswith(start)), "")
+    if start.endswith("dictionary"):  # pydantic adds the name of our class
+        return WORDS[start]
     return WORDS.get(start, "") + message.removeprefix(start)
 
 
 def _shown(path: Path, given: object) -> str:
     if path in SECRETS:
         return HIDDEN
-    if path in URLS:
+    if path in URLS or path[-1] == "endpoint":
         return masked_url(given) if isinstance(given, str) else type(given).__name__
+    if isinstance(given, Mapping):  # the values may be secrets
+        return f"a table with {', '.join(map(str, given)) or 'nothing'}"
+    if isinstance(given, list) and any(isinstance(item, Mapping) for item in given):
+        return f"a list of {len(given)}"
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:80]}…"
 

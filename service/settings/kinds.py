@@ -1,17 +1,28 @@
 """The kinds of value a setting can have: each says in a few words what it expects."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, SecretStr, StrictInt, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    SecretStr,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+)
 
 from service.core import duration
 from service.settings import size
 
 T = TypeVar("T")
+
+SERVICE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
+HANDLER = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -112,6 +123,33 @@ def _marks_key(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+def _endpoint(value: SecretStr | None) -> SecretStr | None:
+    if value is None or not value.get_secret_value():
+        return None
+    expected = "a URL like http://orders.example:8080/events"
+    try:
+        parts = urlsplit(value.get_secret_value())
+        _ = parts.port  # reading it is what checks it
+    except ValueError:
+        raise ValueError(expected) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(expected)
+    return value
+
+
+def _service_name(name: str) -> str:
+    """It becomes part of names that AMQP limits to 255 bytes; a dot would make two of them alike."""
+    if not SERVICE.fullmatch(name):
+        raise ValueError("a name like wms-cincout: letters, digits, _ and -, 100 at most")
+    return name
+
+
+def _handler_path(path: str) -> str:
+    if path and not HANDLER.fullmatch(path):
+        raise ValueError("a path like package.module:function")
+    return path
+
+
 def _routing_key(name: str) -> str:
     if len(name.encode()) > 255:
         raise ValueError("a routing key or pattern of 255 bytes at most")
@@ -125,3 +163,6 @@ DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 Retries = Annotated[StrictInt, between(-1, 2**31 - 1, str)]
 MarksKey = Annotated[SecretStr | None, AfterValidator(_marks_key)]
 RoutingKey = Annotated[str, AfterValidator(_routing_key)]
+Endpoint = Annotated[SecretStr | None, AfterValidator(_endpoint)]
+ServiceName = Annotated[StrictStr, AfterValidator(_service_name)]
+HandlerPath = Annotated[StrictStr, AfterValidator(_handler_path)]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Annotated, Literal, get_origin
+from typing import Annotated, Literal, Self, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -23,10 +23,13 @@ from service.settings.freeflow import Freeflow
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
+    Endpoint,
+    HandlerPath,
     MarksKey,
     RabbitUrl,
     Retries,
     RoutingKey,
+    ServiceName,
     Size,
     between,
     sizes,
@@ -35,7 +38,7 @@ from service.settings.kinds import (
 from service.settings.nearest import did_you_mean
 from service.settings.section import Section
 
-FLOWS = ("dlq_processor", "freeflow")
+FLOWS = ("dlq_processor", "freeflow", "event_bus")
 
 # What differs in production even where there is no settings.toml to say so.
 PRODUCTION: Mapping[str, Mapping[str, object]] = {
@@ -98,6 +101,39 @@ class DlqProcessor(Section):
     max_retries: Retries = 3
     prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 100
     drill: StrictBool = True
+
+
+class ServiceSetting(Section):
+    """An entry of `[[event_bus.services]]`."""
+
+    name: ServiceName
+    endpoint: Endpoint = None
+    handler: HandlerPath = ""
+    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 5
+    timeout: Annotated[Duration, spans("10ms", "10m")] = timedelta(seconds=30)
+    refuse_client_errors: StrictBool = False
+
+    @model_validator(mode="after")
+    def _one_door(self) -> Self:
+        if (self.endpoint is None) == (not self.handler):
+            raise ValueError("an endpoint or a handler, and not both")
+        return self
+
+
+def _told_apart(services: tuple[ServiceSetting, ...]) -> tuple[ServiceSetting, ...]:
+    """The name makes the prefix and every queue: two of one name would share them."""
+    names = [service.name for service in services]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"each service once; {', '.join(twice)} is there twice")
+    return services
+
+
+class EventBus(Section):
+    """Events pushed to services: main-exchange, a queue, a retry queue and a dlq per service."""
+
+    services: Annotated[tuple[ServiceSetting, ...], AfterValidator(_told_apart)] = ()
+    max_retries: Retries = 10
+    retry_after: Annotated[Duration, spans("1ms", "24h")] = timedelta(seconds=5)
 
 
 class Web(Section):
@@ -167,6 +203,7 @@ class Settings(Section):
     limits: Limits = Field(default_factory=Limits)
     dlq_processor: DlqProcessor = Field(default_factory=DlqProcessor)
     freeflow: Freeflow = Field(default_factory=Freeflow)
+    event_bus: EventBus = Field(default_factory=EventBus)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)

@@ -10,6 +10,7 @@ from service.settings import size
 from service.settings.masking import HIDDEN, masked_url
 from service.settings.model import Settings
 
+URLS = frozenset({"url", "endpoint"})
 SIZES = frozenset({"max_body", "max_headers"})
 
 
@@ -27,7 +28,7 @@ def _said(name: str, value: object) -> object:
         case tuple():
             return [_said(name, item) for item in value]
         case SecretStr():
-            return masked_url(value.get_secret_value()) if name == "url" else HIDDEN
+            return masked_url(value.get_secret_value()) if name in URLS else HIDDEN
         case timedelta():
             return duration.say(value)
         case int() if name in SIZES:

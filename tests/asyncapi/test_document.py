@@ -96,6 +96,8 @@ def test_what_the_service_sends_and_what_it_receives(document: Json) -> None:
         **{f"freeflow.{domain}": "send" for domain in DOMAINS},  # none of them has a handler
         **{f"freeflow.{d}.retry.{tier}": "send" for d in DOMAINS for tier in TIERS},
         "freeflow.events.dlq": "send",
+        "event-bus-retry-queue": "send",
+        "event-bus-dlq": "send",
     }
 
 

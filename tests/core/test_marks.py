@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.core import marks as names
 from service.core.delivery import Envelope, come_back, dead_lettered, in_hand
-from service.core.history import deliveries_before, newest_death, rejections
+from service.core.history import Death, deliveries_before, newest_death, rejection, rejections
 from service.core.judge import judge
 from service.core.marks import Marks, Origin, Seal, Unmarked, is_dropped, read, shorten, stamp
 from service.core.outcome import Failed, Refused
@@ -225,6 +225,18 @@ def test_the_rejections_of_a_queue_are_neither_the_newest_entry_nor_the_sum() ->
     ]
     assert rejections({"x-death": entries}, "wms.queue.a") == 3
     assert rejections({"x-death": entries}, "wms.queue.c") == 0
+
+
+@pytest.mark.parametrize(
+    ("time", "since"),
+    [(NOW, NOW), (NOW.replace(tzinfo=None), None), ("yesterday", None), (None, None)],
+)
+def test_a_rejection_knows_the_first_address_and_since_when(
+    time: object, since: datetime | None
+) -> None:
+    entry = {"queue": "q", "exchange": "x", "reason": "rejected", "count": 2, "time": time}
+    death = rejection({"x-death": [{**entry, "routing-keys": ["k", "cc"]}]}, "q")
+    assert death == Death("q", "x", "k", "rejected", 2, since)
 
 
 @given(tables, st.booleans())

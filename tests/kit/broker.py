@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import aio_pika
@@ -29,14 +29,14 @@ FREEFLOW = (
 FOREIGN = ("orders", "billing", "audit")
 
 
-async def clean(url: str, *more: str) -> None:
+async def clean(url: str, *more: str, exchanges: Sequence[str] = ()) -> None:
     """Delete what the service declares and what tests declare for foreign teams."""
     connection = await aio_pika.connect(url)
     async with connection:
         channel = await connection.channel()
         for name in (*OURS, *TIERS, *FREEFLOW, *FOREIGN, *more):
             await channel.queue_delete(name)
-        for name in EXCHANGES:
+        for name in (*EXCHANGES, *exchanges):
             await channel.exchange_delete(name)
 
 

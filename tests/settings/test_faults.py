@@ -106,13 +106,13 @@ def faults(root: Path, environ: Mapping[str, str]) -> list[str]:
         (
             "DLO_FREEFLOW__TIERS",
             '{ "30s" = "1s", "5m" = "2s" }',
-            "freeflow.tiers: given {'30s': '1s', '5m': '2s'}, expected a wait for each of "
+            "freeflow.tiers: given a table with 30s, 5m, expected a wait for each of "
             '"30s", "5m", "30m" (from DLO_FREEFLOW__TIERS)',
         ),
         (
             "DLO_FREEFLOW__TIERS",
             '{ "30s" = "2s", "5m" = "2s", "30m" = "3s" }',
-            "freeflow.tiers: given {'30s': '2s', '5m': '2s', '30m': '3s'}, expected waits that grow "
+            "freeflow.tiers: given a table with 30s, 5m, 30m, expected waits that grow "
             'from tier to tier: "30s", "5m", "30m" (from DLO_FREEFLOW__TIERS)',
         ),
         (
@@ -137,7 +137,7 @@ def faults(root: Path, environ: Mapping[str, str]) -> list[str]:
         (
             "DLO_FLOWS",
             '["dlq_procesor"]',
-            "flows.0: given 'dlq_procesor', expected one of dlq_processor, freeflow; "
+            "flows.0: given 'dlq_procesor', expected one of dlq_processor, freeflow, event_bus; "
             "did you mean dlq_processor? (from DLO_FLOWS)",
         ),
         (
@@ -171,6 +171,11 @@ def test_a_fault_says_key_value_expectation_and_origin(
         (
             "DLO_DRILL",
             "drill: there is no such setting; did you mean dlq_processor.drill?",
+        ),
+        (
+            "DLO_MAX_RETRIES",
+            "max_retries: there is no such setting; did you mean "
+            "dlq_processor.max_retries or event_bus.max_retries or freeflow.max_retries?",
         ),
         ("DLO_XYZZY", "xyzzy: there is no such setting"),
     ],
