@@ -8,6 +8,7 @@ from pathlib import Path
 from faststream.rabbit import QueueType
 
 from service.flows.dlq_processor.topology import tables
+from service.flows.settlement.topology import tables as settlement_tables
 from service.topology.drawing import mermaid
 from service.topology.tables import Topology
 
@@ -18,7 +19,10 @@ ROOMS = Path(__file__).parent
 def topologies() -> dict[str, Topology]:
     """Each flow as its document writes it."""
     tiers = tuple(timedelta(seconds=seconds) for seconds in (10, 15, 20))
-    return {"dlq_processor": tables(tiers, QueueType.CLASSIC, drill=False)}
+    return {
+        "dlq_processor": tables(tiers, QueueType.CLASSIC, drill=False),
+        "settlement": settlement_tables(3, timedelta(minutes=5), QueueType.CLASSIC),
+    }
 
 
 def page(room: str, topology: Topology) -> str:

@@ -11,8 +11,8 @@ from service.settings.nearest import did_you_mean
 
 Path = tuple[str, ...]
 
-URLS = frozenset({("rabbit", "url"), ("database", "url")})
-SECRETS = frozenset({("marks", "key")})
+URLS = frozenset({("rabbit", "url"), ("database", "url"), ("settlement", "bank", "url")})
+SECRETS = frozenset({("marks", "key"), ("settlement", "alert_url")})
 ROUTE = ("max_retries", "delays", "return_to")
 WORDS = {
     "Input should be a valid boolean": "true or false",
@@ -53,7 +53,7 @@ def unknown(path: Path, known: Iterable[Path], origin: str) -> Fault:
 def _near(path: Path, known: frozenset[Path]) -> str:
     """Among its neighbours first; then anywhere, for a key in the wrong table."""
     whole = did_you_mean(dotted(path), map(dotted, known))
-    elsewhere = (dotted(other) for other in known if other[-1] == path[-1])
+    elsewhere = (dotted(other) for other in sorted(known) if other[-1] == path[-1])
     return whole or next((f"; did you mean {other}?" for other in elsewhere), "")
 
 

@@ -112,6 +112,18 @@ def _marks_key(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+def _http_url(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    try:
+        parts = urlsplit(text)
+        right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        right = False
+    if text and not right:
+        raise ValueError("a URL like https://host/path, or nothing")
+    return value
+
+
 def _routing_key(name: str) -> str:
     if len(name.encode()) > 255:
         raise ValueError("a routing key or pattern of 255 bytes at most")
@@ -124,4 +136,5 @@ RabbitUrl = Annotated[SecretStr, AfterValidator(_rabbit_url)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 Retries = Annotated[StrictInt, between(-1, 2**31 - 1, str)]
 MarksKey = Annotated[SecretStr | None, AfterValidator(_marks_key)]
+HttpUrl = Annotated[SecretStr, AfterValidator(_http_url)]
 RoutingKey = Annotated[str, AfterValidator(_routing_key)]

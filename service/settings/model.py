@@ -24,6 +24,7 @@ from service.core.route import ReturnTo, Route, RouteBook
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
+    HttpUrl,
     MarksKey,
     RabbitUrl,
     Retries,
@@ -35,10 +36,11 @@ from service.settings.kinds import (
 )
 from service.settings.nearest import did_you_mean
 
-FLOWS = ("dlq_processor",)
+FLOWS = ("dlq_processor", "settlement")
 
 # What differs in production even where there is no settings.toml to say so.
-PRODUCTION: Mapping[str, Mapping[str, object]] = {
+PRODUCTION: Mapping[str, object] = {
+    "flows": ["dlq_processor"],  # settlement's bank is a simulated one until a real one is named
     "queues": {"type": "quorum"},
     "dlq_processor": {"drill": False},
 }
@@ -103,6 +105,31 @@ class DlqProcessor(Section):
     max_retries: Retries = 3
     prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 100
     drill: StrictBool = True
+
+
+Accounts = tuple[StrictStr, ...]
+
+
+class Bank(Section):
+    """Who settles: a real bank by its URL, or a simulated one that fails as it is told."""
+
+    url: HttpUrl = SecretStr("")
+    timeout: Annotated[Duration, spans("10ms", "10m")] = timedelta(seconds=10)
+    fail: Accounts = ("FAIL",)
+    flaky: Accounts = ("FLAKY",)
+    flaky_failures: Annotated[StrictInt, between(1, 1000, str)] = 2
+    slow: Accounts = ("SLOW",)
+    slowness: Annotated[Duration, spans("0s", "10m")] = timedelta(seconds=5)
+    failure_rate: Annotated[float, between(0.0, 1.0, str)] = 0.0
+
+
+class Settlement(Section):
+    """The payment story: transactions, their settlement, and the dead letters of both."""
+
+    max_retries: Annotated[StrictInt, between(0, 1000, str)] = 3
+    ttl: Annotated[Duration, spans("0s", "24d")] = timedelta(minutes=5)
+    alert_url: HttpUrl = SecretStr("")
+    bank: Bank = Field(default_factory=Bank)
 
 
 class Web(Section):
@@ -171,6 +198,7 @@ class Settings(Section):
     marks: Marks = Field(default_factory=Marks)
     limits: Limits = Field(default_factory=Limits)
     dlq_processor: DlqProcessor = Field(default_factory=DlqProcessor)
+    settlement: Settlement = Field(default_factory=Settlement)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)
@@ -184,13 +212,21 @@ class Settings(Section):
         )
 
 
-def sections() -> dict[str, type[Section]]:
-    """The tables with fixed keys, by name."""
-    kinds = {name: field.annotation for name, field in Settings.model_fields.items()}
-    return {name: k for name, k in kinds.items() if isinstance(k, type) and issubclass(k, Section)}
+Path = tuple[str, ...]
 
 
-def known_keys() -> frozenset[tuple[str, ...]]:
+def sections(inside: type[Section] = Settings, path: Path = ()) -> dict[Path, type[Section]]:
+    """The tables with fixed keys, by where they stand: `[rabbit]`, `[settlement.bank]` …"""
+    found: dict[Path, type[Section]] = {}
+    for name, field in inside.model_fields.items():
+        kind, here = field.annotation, (*path, name)
+        if isinstance(kind, type) and issubclass(kind, Section):
+            found |= {here: kind} | sections(kind, here)
+    return found
+
+
+def known_keys() -> frozenset[Path]:
     """Every key there is, but for the names of routes."""
-    nested = {(name, key) for name, kind in sections().items() for key in kind.model_fields}
-    return frozenset(nested | {("flows",)})
+    tables = sections()
+    keys = {(*path, key) for path, kind in tables.items() for key in kind.model_fields}
+    return frozenset(keys - tables.keys() | {("flows",)})

@@ -12,12 +12,18 @@ from tests.servers.waiting import eventually
 
 MOST_TIERS = 6
 OURS = ("retry-queue", "dlq-queue", "test-pass-queue", "test-fail-queue", "test-fail-pass-queue")
+SETTLEMENT = (
+    *("transaction.created.worker", "settlement.requested.worker", "dlq.settlement.monitor"),
+    *("dlq.transaction.created", "dlq.settlement.requested"),
+)
 TIERS = tuple(
     f"{name}{n}" for n in range(1, MOST_TIERS) for name in ("retry-queue-", "queue.delay.")
 )
 EXCHANGES = (
     *("retry-exchange", "route-delay", "dlq-exchange", "test-retry-exchange", "shop"),
     *(f"retry-exchange-{n}" for n in range(1, MOST_TIERS)),
+    *("transaction.created", "settlement.requested"),
+    *("dlq.transaction.created", "dlq.settlement.requested"),
 )
 FOREIGN = ("orders", "billing", "audit")
 
@@ -27,7 +33,7 @@ async def clean(url: str, *more: str) -> None:
     connection = await aio_pika.connect(url)
     async with connection:
         channel = await connection.channel()
-        for name in (*OURS, *TIERS, *FOREIGN, *more):
+        for name in (*OURS, *SETTLEMENT, *TIERS, *FOREIGN, *more):
             await channel.queue_delete(name)
         for name in EXCHANGES:
             await channel.exchange_delete(name)

@@ -106,7 +106,7 @@ def faults(root: Path, environ: Mapping[str, str]) -> list[str]:
         (
             "DLO_FLOWS",
             '["dlq_procesor"]',
-            "flows.0: given 'dlq_procesor', expected one of dlq_processor; "
+            "flows.0: given 'dlq_procesor', expected one of dlq_processor, settlement; "
             "did you mean dlq_processor? (from DLO_FLOWS)",
         ),
         (
