@@ -9,8 +9,6 @@ import yaml
 
 from service.composition import create
 from service.edge.asyncapi import current
-from service.flows.dlq_processor.topology import tables
-from service.rooms import processor_rules
 from service.settings import Settings
 from service.topology.tables import Topology
 
@@ -25,8 +23,7 @@ def document() -> dict[str, Any]:
 @pytest.fixture(scope="package")
 def topology() -> Topology:
     """What the service declares with the same settings."""
-    rules = processor_rules(Settings())
-    return tables(rules.tiers, rules.kind, drill=rules.drill)
+    return create(Settings()).opening.topology
 
 
 def written(settings: Settings) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from service.core import marks
 from service.edge.asyncapi import FILE, current
 from service.edge.pages import Kind
 from service.flows.dlq_processor import messages
+from service.flows.settlement import messages as payments
 from service.settings import Settings
 from service.topology.tables import Topology
 from tests.asyncapi.conftest import written
@@ -23,6 +24,8 @@ KINDS = (
     messages.RETURNED,
     messages.DEAD,
     messages.DRILL,
+    payments.PAYMENT_LETTER,
+    payments.DEAD_PAYMENT,
 )
 
 
@@ -88,6 +91,10 @@ def test_what_the_service_sends_and_what_it_receives(document: Json) -> None:
         **{f"queue.delay.{tier}": "send" for tier in tiers},
         "dlq-queue": "send",
         "origin-queue": "send",
+        **dict.fromkeys(("transaction.created", "settlement.requested"), "send"),
+        **dict.fromkeys(("dlq.transaction.created", "dlq.settlement.requested"), "send"),
+        **dict.fromkeys(("transaction.created.worker", "settlement.requested.worker"), "receive"),
+        "dlq.settlement.monitor": "receive",
     }
 
 
@@ -167,7 +174,11 @@ def test_secrets_and_addresses_of_this_machine_stay_out() -> None:
 
 def test_other_settings_are_another_document() -> None:
     quorum = Settings.model_validate(
-        {"queues": {"type": "quorum"}, "dlq_processor": {"tiers": ["1m"], "drill": False}}
+        {
+            "flows": ["dlq_processor"],
+            "queues": {"type": "quorum"},
+            "dlq_processor": {"tiers": ["1m"], "drill": False},
+        }
     )
     channels = written(quorum)["channels"]
     assert list(channels) == [

@@ -59,7 +59,6 @@ def announce(broker: RabbitBroker, rules: Rules) -> None:
         for to in (exchange, tables.dead_exchange(exchange)):
             broker.publisher(
                 exchange=to,
-                routing_key=pages.ADDRESS,
                 persist=True,
                 title=to.name,
                 description=pages.SENT[to.name],

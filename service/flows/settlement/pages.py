@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from service.core import duration
-from service.edge.pages import Chapter, Page, Parameter
+from service.edge.pages import Chapter, Page
 from service.flows.settlement import messages
 from service.flows.settlement.policy import Rules
-
-ADDRESS = "{transaction}"
-TRANSACTION = {ADDRESS[1:-1]: Parameter("The id of the transaction.", (messages.PAYMENT,))}
 
 INTRODUCTION = """
 ## Settlement
@@ -18,12 +15,12 @@ at `settlement.requested`, and settled by the bank. Bind a queue of your own to 
 it: they are fanouts.
 
 A settlement that fails goes back to its queue at once and is tried again, {attempts} deliveries in all,
-as RabbitMQ counts them. Then it lies in `dlq.settlement.requested` with the error.{expiry} A request whose
-worker died of it that often is brought there by the queue too. Nothing consumes that queue: the monitor
+as RabbitMQ counts them. Then it lies in `dlq.settlement.requested` with the error. A request whose worker
+died of it that often is brought there by the queue too{expiry}. Nothing consumes that queue: the monitor
 reads copies.
 """.strip()
 
-EXPIRY = " A request that nobody took within {ttl} is dead-lettered there untried."
+EXPIRY = ", and so is one that nobody took within {ttl}"
 
 CREATED_QUEUE = """
 New transactions, shared by all workers. A worker marks the transaction as processed and asks for its
@@ -60,7 +57,6 @@ PAGES = {
         "Tell of a new transaction",
         SENDING,
         messages.PAYMENT_LETTER,
-        TRANSACTION,
     ),
     "transaction.created.worker": Page(
         "Transactions to process",
@@ -73,7 +69,6 @@ PAGES = {
         "Ask for a settlement",
         SENDING,
         messages.PAYMENT_LETTER,
-        TRANSACTION,
     ),
     "settlement.requested.worker": Page(
         "Settlements to make",
@@ -86,14 +81,12 @@ PAGES = {
         "Give up a transaction's letter, with the reason",
         BURYING,
         messages.DEAD_PAYMENT,
-        TRANSACTION,
     ),
     "dlq.settlement.requested": Page(
         "Dead settlements",
         "Give up a settlement, with the reason",
         BURYING,
         messages.DEAD_PAYMENT,
-        TRANSACTION,
     ),
     "dlq.settlement.monitor": Page(
         "Copies for the monitor",

@@ -36,6 +36,7 @@ class Teller:
     answered: list[tuple[str, int]] = field(default_factory=list)
     together: int = 0
     _open: dict[str, int] = field(default_factory=dict)
+    _lines: set[asyncio.Task[None]] = field(default_factory=set)
 
     def url(self, worker: str = "bank") -> str:
         """The address for one worker."""
@@ -48,6 +49,18 @@ class Teller:
     def paid(self) -> list[str]:
         """The transactions that were answered with a settlement, each time."""
         return [key for key, status in self.answered if status == 200]
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Somebody calls."""
+        line = asyncio.ensure_future(self.serve(reader, writer))
+        self._lines.add(line)
+        line.add_done_callback(self._lines.discard)
+
+    async def hang_up(self) -> None:
+        """The bank closes."""
+        for line in tuple(self._lines):
+            line.cancel()
+        await asyncio.gather(*self._lines, return_exceptions=True)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Requests on one connection, one after the other."""
@@ -81,9 +94,10 @@ class Teller:
 async def open_teller(answer: Answer = settled) -> AsyncIterator[Teller]:
     """The bank, on a port of its own."""
     teller = Teller(answer)
-    server = await asyncio.start_server(teller.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(teller.accept, "127.0.0.1", 0)
     teller.port = server.sockets[0].getsockname()[1]
     try:
         yield teller
     finally:
         server.close()
+        await teller.hang_up()

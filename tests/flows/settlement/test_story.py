@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aio_pika
-import pytest
 from aio_pika.abc import AbstractChannel
 from yarl import URL
 
@@ -143,12 +142,10 @@ async def test_what_is_asked_for_while_the_broker_is_away_is_settled_when_it_is_
     assert "Traceback" not in service.said()
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
 async def test_two_workers_share_the_queue_and_no_settlement_runs_twice(
-    rabbit_url: str, database: str, request: pytest.FixtureRequest, tmp_path: Path
+    rabbit_url: str, postgres_url: str, tmp_path: Path
 ) -> None:
-    database_url: str = request.getfixturevalue(f"{database}_url")
-    await upgrade(database_url)
+    await upgrade(postgres_url)
     await clean(rabbit_url)
 
     async def slowly(_asked: Asked) -> int:
@@ -158,7 +155,7 @@ async def test_two_workers_share_the_queue_and_no_settlement_runs_twice(
     def worker(name: str, teller: Teller) -> Service:
         (tmp_path / name).mkdir()
         bank = {"DLO_SETTLEMENT__BANK__URL": teller.url(name)}
-        return Service(environment(rabbit_url, database_url, **ALONE | bank), tmp_path / name)
+        return Service(environment(rabbit_url, postgres_url, **ALONE | bank), tmp_path / name)
 
     async with open_teller(slowly) as teller:
         one, two = worker("one", teller), worker("two", teller)
