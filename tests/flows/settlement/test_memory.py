@@ -239,6 +239,24 @@ async def test_nobody_can_skip_or_add_attempts_by_a_header(
         assert len(office.simulation.letters(DEAD)) == 2
 
 
+@pytest.mark.parametrize(("kept", "attempts"), [(True, 1), (False, 4)], ids=["marked", "bare"])
+async def test_a_dead_letter_moved_back_by_hand(sqlite_url: str, kept: bool, attempts: int) -> None:
+    async with open_office(sqlite_url) as office:
+        await office.pay("FAIL")
+        await office.move()
+        office.bank.asked.clear()
+        delivery = office.simulation.get(DEAD)
+        assert delivery is not None
+        office.simulation.ack(delivery)
+        dead = delivery.letter
+        office.simulation.publish(
+            "", WORKER, dead.body, dead.headers if kept else {}, dead.properties
+        )
+        await office.rabbit.settled()
+        assert len(office.bank.asked) == attempts
+        assert len(office.simulation.letters(DEAD)) == 1
+
+
 async def test_a_database_that_is_away_costs_no_attempt(sqlite_url: str) -> None:
     async with open_office(sqlite_url) as office:
         id_ = await office.pay("ACME")
