@@ -9,7 +9,9 @@ from contextlib import suppress
 from importlib.metadata import version
 
 import structlog
+from fastapi import FastAPI
 from faststream.asgi import AsgiFastStream
+from faststream.asgi.types import Receive, Scope, Send
 from faststream.rabbit import Channel, RabbitBroker
 from yarl import URL
 
@@ -30,6 +32,7 @@ from service.ledger.schema import upgrade
 from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
+from service.web.api import create_api
 from service.web.health import Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
@@ -42,6 +45,11 @@ class Office(AsgiFastStream):
     """The service: HTTP at once, consuming as soon as RabbitMQ and the ledger let it."""
 
     opening: Opening
+    api: FastAPI
+
+    async def not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """FastStream's own paths are exact and few: all others are the API's."""
+        await self.api(scope, receive, send)
 
     async def _start_broker(self) -> None:
         """FastStream would try once and then serve without consuming: we try until it works."""
@@ -164,6 +172,7 @@ def _office(
         specification=specification(opening.topology, VERSION),
     )
     office.opening = opening
+    office.api = create_api((room.api for room in rooms if room.api is not None), VERSION)
     return office
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Callable, Iterator, Mapping
 
 from faststream.rabbit import QueueType, RabbitBroker
@@ -20,8 +22,19 @@ from service.flows.freeflow import consumers as events
 from service.flows.freeflow import handlers, policy
 from service.flows.freeflow.topology import DOMAINS
 from service.flows.room import Reception, Room
+from service.flows.settlement import api as payments
+from service.flows.settlement import consumers as payment_desks
+from service.flows.settlement import policy as settling
+from service.flows.settlement import topology as payment_tables
+from service.flows.settlement.bank import Bank, SimulatedBank
+from service.flows.settlement.http_bank import HttpBank
+from service.flows.settlement.monitor import Alert, Monitor, Webhook, no_alert
+from service.flows.settlement.outbox import Relay
+from service.flows.settlement.workers import Workers
+from service.ledger.book import Book
 from service.settings import BadSettings, Fault, Settings
-from service.settings.model import FLOWS, ServiceSetting
+from service.settings.event_bus import ServiceSetting
+from service.settings.model import FLOWS
 
 
 def rooms_of(settings: Settings, find: FindRoute) -> tuple[Room, ...]:
@@ -145,8 +158,66 @@ def _door(service: ServiceSetting, pusher: Pusher, rules: bus_policy.Rules) -> D
     return pusher.door(Endpoint(url, service.timeout, rules.retry_after, refuse))
 
 
+def settlement_rules(settings: Settings) -> settling.Rules:
+    """What the settings say about settlement."""
+    own = settings.settlement
+    return settling.Rules(own.max_retries, own.ttl, kind_of(settings))
+
+
+def bank_of(settings: Settings) -> Bank:
+    """The bank the settings name, else a simulated one."""
+    own = settings.settlement.bank
+    if url := own.url.get_secret_value():
+        return HttpBank(url, own.timeout)
+    return SimulatedBank(
+        frozenset(own.fail),
+        frozenset(own.flaky),
+        own.flaky_failures,
+        frozenset(own.slow),
+        own.slowness,
+        own.failure_rate,
+        random.random,
+    )
+
+
+def _alert(settings: Settings) -> Alert:
+    url = settings.settlement.alert_url.get_secret_value()
+    return Webhook(url) if url else no_alert
+
+
+def _settlement(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
+    rules, book = settlement_rules(settings), Book(settings.database.url.get_secret_value())
+    # Longer than a confirmation may take: what a relay has claimed, it has sent or given back.
+    relay = Relay(book, lease=settings.rabbit.publish_timeout * 2, poll=settings.database.poll)
+    workers = Workers(book, bank_of(settings), relay)
+    created = settling.flow(payment_tables.CREATED, rules, seal)
+    requested = settling.flow(payment_tables.REQUESTED, rules, seal)
+    monitoring = settling.monitoring(rules, seal)
+
+    def subscribe(broker: RabbitBroker, reception: Reception) -> None:
+        desks = payment_desks.Desks(*map(reception.desk, (created, requested, monitoring)))
+        monitor = Monitor(book, reception.listeners, _alert(settings))
+        payment_desks.subscribe(broker, desks, workers, monitor, rules)
+
+    async def hang_up_at_the_end(_reception: Reception) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await workers.bank.close()
+            await book.close()
+
+    return Room(
+        settling.NAME,
+        requested.topology,
+        subscribe,
+        work=(relay.run, hang_up_at_the_end),
+        api=payments.router(book, relay.wake),
+    )
+
+
 ROOMS: dict[str, Callable[[Settings, Seal, FindRoute], Room]] = {
     "dlq_processor": _dlq_processor,
     "freeflow": _freeflow,
     "event_bus": _event_bus,
+    "settlement": _settlement,
 }

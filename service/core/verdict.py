@@ -16,6 +16,8 @@ class Why(StrEnum):
     NO_ORIGIN = "no_origin"
     UNROUTABLE = "unroutable"
     OUR_FAULT = "our_fault"
+    EXPIRED = "expired"
+    DELIVERY_LIMIT = "delivery_limit"
 
 
 @dataclass(frozen=True, slots=True)

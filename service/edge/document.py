@@ -66,8 +66,8 @@ def _server(servers: Json) -> Json:
 def _channel(name: str, channel: Json, page: Page, topology: Topology) -> Json:
     kind = page.carries.name
     written: Json = {
-        # FastStream gives a fanout no address, for its key chooses nothing: the queue's name it is.
-        "address": channel.get("address", name),
+        # FastStream has no address for a fanout, which looks at no key: its name is where to send.
+        "address": channel.get("address") or name,
         "title": page.title,
         "description": channel["description"],
         "messages": {kind: {"$ref": f"#/components/messages/{kind}"}},

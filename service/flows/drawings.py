@@ -10,6 +10,7 @@ from faststream.rabbit import QueueType
 from service.flows.dlq_processor.topology import tables
 from service.flows.event_bus import topology as event_bus
 from service.flows.freeflow.policy import Rules as Freeflow
+from service.flows.settlement.topology import tables as settlement_tables
 from service.topology.drawing import mermaid
 from service.topology.tables import Topology
 
@@ -25,6 +26,7 @@ def topologies() -> dict[str, Topology]:
         "dlq_processor": tables(tiers, QueueType.CLASSIC, drill=False),
         "freeflow": Freeflow().topology,
         "event_bus": event_bus.tables(services, wait, QueueType.CLASSIC),
+        "settlement": settlement_tables(3, timedelta(minutes=5), QueueType.CLASSIC),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from fastapi import APIRouter
 from faststream.rabbit import RabbitBroker
 
 from service.edge.carry_out import Mend
@@ -35,10 +36,12 @@ class Room:
     """A flow, ready to be opened: its topology, its subscribers, and work beside them.
 
     `work` runs as long as the service does; each is started with the service and cancelled with it,
-    and must outlive any fault of the broker or the database by itself.
+    and must outlive any fault of the broker or the database by itself. `api` is what it answers
+    over HTTP.
     """
 
     name: str
     topology: Topology
     subscribe: Callable[[RabbitBroker, Reception], None]
     work: tuple[Callable[[Reception], Awaitable[None]], ...] = ()
+    api: APIRouter | None = None

@@ -53,9 +53,9 @@ def _reason(error: BaseException) -> str:
         case asyncpg.InvalidCatalogNameError():
             return f"does not exist: {words}; create it or change database.url"
         case asyncpg.UndefinedTableError():
-            return "has no table dlq_event_config; run: dlo db upgrade"
-        case sqlite3.OperationalError() if "no such table" in words:
-            return "has no table dlq_event_config; run: dlo db upgrade"
+            return f"has no table {_quoted(words)}; run: dlo db upgrade"
+        case sqlite3.OperationalError() if "no such table: " in words:
+            return f"has no table {words.rpartition(': ')[2]}; run: dlo db upgrade"
         case FileNotFoundError():
             return "does not exist; run: dlo db upgrade"
         case sqlite3.Error() | PermissionError():
@@ -68,3 +68,8 @@ def _reason(error: BaseException) -> str:
             return f"cannot be reached: {words}; is it running, and is database.url right?"
         case _:
             return f"cannot be used: {words}"
+
+
+def _quoted(words: str) -> str:
+    """`relation "outbox" does not exist` → `outbox`."""
+    return words.split('"')[1] if words.count('"') >= 2 else "it needs"

@@ -11,8 +11,8 @@ from service.settings.nearest import did_you_mean
 
 Path = tuple[str, ...]
 
-URLS = frozenset({("rabbit", "url"), ("database", "url")})
-SECRETS = frozenset({("marks", "key")})
+URLS = frozenset({("rabbit", "url"), ("database", "url"), ("settlement", "bank", "url")})
+SECRETS = frozenset({("marks", "key"), ("settlement", "alert_url")})
 ROUTE = ("max_retries", "delays", "return_to")
 SERVICE = ("name", "endpoint", "handler", "prefetch", "timeout", "refuse_client_errors")
 WORDS = {

@@ -150,6 +150,18 @@ def _handler_path(path: str) -> str:
     return path
 
 
+def _http_url(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    try:
+        parts = urlsplit(text)
+        right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        right = False
+    if text and not right:
+        raise ValueError("a URL like https://host/path, or nothing")
+    return value
+
+
 def _routing_key(name: str) -> str:
     if len(name.encode()) > 255:
         raise ValueError("a routing key or pattern of 255 bytes at most")
@@ -162,6 +174,7 @@ RabbitUrl = Annotated[SecretStr, AfterValidator(_rabbit_url)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
 Retries = Annotated[StrictInt, between(-1, 2**31 - 1, str)]
 MarksKey = Annotated[SecretStr | None, AfterValidator(_marks_key)]
+HttpUrl = Annotated[SecretStr, AfterValidator(_http_url)]
 RoutingKey = Annotated[str, AfterValidator(_routing_key)]
 Endpoint = Annotated[SecretStr | None, AfterValidator(_endpoint)]
 ServiceName = Annotated[StrictStr, AfterValidator(_service_name)]

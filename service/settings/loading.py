@@ -30,7 +30,8 @@ def load(
     root = project_root() if root is None else root.resolve()
     gathered = gather(root, os.environ if environ is None else environ)
     settings, faults = _checked(gathered, root)
-    faults = [*gathered.faults, *faults, *_unsigned(gathered), *_found(also, gathered)]
+    faults = [*gathered.faults, *faults, *_unsigned(gathered), *_unbanked(settings)]
+    faults += _found(also, gathered)
     if settings is None or faults:
         raise BadSettings(faults)
     return settings
@@ -76,3 +77,13 @@ def _unsigned(gathered: Gathered) -> list[Fault]:
         "production needs a key to sign marks with: put one into .secrets.toml or DLO_MARKS__KEY"
     )
     return [Fault("marks.key", f"{wrong}; make it with {how}")]
+
+
+def _unbanked(settings: Settings | None) -> list[Fault]:
+    """In production nobody's money may seem settled because a simulated bank said so."""
+    if settings is None or settings.env != "production" or "settlement" not in settings.flows:
+        return []
+    if settings.settlement.bank.url.get_secret_value():
+        return []
+    wrong = "production needs a real bank: name its URL, or take settlement out of flows"
+    return [Fault("settlement.bank.url", wrong)]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Annotated, Literal, Self, get_origin
+from typing import Annotated, Literal, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -19,17 +19,15 @@ from pydantic import (
 
 from service.core import duration
 from service.core.route import ReturnTo, Route, RouteBook
+from service.settings.event_bus import EventBus
 from service.settings.freeflow import Freeflow
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
-    Endpoint,
-    HandlerPath,
     MarksKey,
     RabbitUrl,
     Retries,
     RoutingKey,
-    ServiceName,
     Size,
     between,
     sizes,
@@ -37,11 +35,17 @@ from service.settings.kinds import (
 )
 from service.settings.nearest import did_you_mean
 from service.settings.section import Section
+from service.settings.settlement import Settlement
 
-FLOWS = ("dlq_processor", "freeflow", "event_bus")
+FLOWS = ("dlq_processor", "freeflow", "settlement", "event_bus")
 
 # What differs in production even where there is no settings.toml to say so.
-PRODUCTION: Mapping[str, Mapping[str, object]] = {
+PRODUCTION: Mapping[str, object] = {
+    "flows": [
+        "dlq_processor",
+        "freeflow",
+        "event_bus",
+    ],  # settlement's bank is a simulated one until a real one is named
     "queues": {"type": "quorum"},
     "dlq_processor": {"drill": False},
 }
@@ -101,39 +105,6 @@ class DlqProcessor(Section):
     max_retries: Retries = 3
     prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 100
     drill: StrictBool = True
-
-
-class ServiceSetting(Section):
-    """An entry of `[[event_bus.services]]`."""
-
-    name: ServiceName
-    endpoint: Endpoint = None
-    handler: HandlerPath = ""
-    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 5
-    timeout: Annotated[Duration, spans("10ms", "10m")] = timedelta(seconds=30)
-    refuse_client_errors: StrictBool = False
-
-    @model_validator(mode="after")
-    def _one_door(self) -> Self:
-        if (self.endpoint is None) == (not self.handler):
-            raise ValueError("an endpoint or a handler, and not both")
-        return self
-
-
-def _told_apart(services: tuple[ServiceSetting, ...]) -> tuple[ServiceSetting, ...]:
-    """The name makes the prefix and every queue: two of one name would share them."""
-    names = [service.name for service in services]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"each service once; {', '.join(twice)} is there twice")
-    return services
-
-
-class EventBus(Section):
-    """Events pushed to services: main-exchange, a queue, a retry queue and a dlq per service."""
-
-    services: Annotated[tuple[ServiceSetting, ...], AfterValidator(_told_apart)] = ()
-    max_retries: Retries = 10
-    retry_after: Annotated[Duration, spans("1ms", "24h")] = timedelta(seconds=5)
 
 
 class Web(Section):
@@ -203,6 +174,7 @@ class Settings(Section):
     limits: Limits = Field(default_factory=Limits)
     dlq_processor: DlqProcessor = Field(default_factory=DlqProcessor)
     freeflow: Freeflow = Field(default_factory=Freeflow)
+    settlement: Settlement = Field(default_factory=Settlement)
     event_bus: EventBus = Field(default_factory=EventBus)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
@@ -217,23 +189,31 @@ class Settings(Section):
         )
 
 
-def sections() -> dict[str, type[Section]]:
-    """The tables with fixed keys, by name."""
-    kinds = {name: field.annotation for name, field in Settings.model_fields.items()}
-    return {name: k for name, k in kinds.items() if isinstance(k, type) and issubclass(k, Section)}
+Path = tuple[str, ...]
 
 
-def table_keys() -> frozenset[tuple[str, ...]]:
+def table_keys() -> frozenset[Path]:
     """The keys whose value is itself a table, with names of the user's own."""
     return frozenset(
-        (name, key)
-        for name, kind in sections().items()
+        (*path, key)
+        for path, kind in sections().items()
         for key, field in kind.model_fields.items()
         if get_origin(field.annotation) is Mapping
     )
 
 
-def known_keys() -> frozenset[tuple[str, ...]]:
+def sections(inside: type[Section] = Settings, path: Path = ()) -> dict[Path, type[Section]]:
+    """The tables with fixed keys, by where they stand: `[rabbit]`, `[settlement.bank]` …"""
+    found: dict[Path, type[Section]] = {}
+    for name, field in inside.model_fields.items():
+        kind, here = field.annotation, (*path, name)
+        if isinstance(kind, type) and issubclass(kind, Section):
+            found |= {here: kind} | sections(kind, here)
+    return found
+
+
+def known_keys() -> frozenset[Path]:
     """Every key there is, but for the names of routes."""
-    nested = {(name, key) for name, kind in sections().items() for key in kind.model_fields}
-    return frozenset(nested | {("flows",)})
+    tables = sections()
+    keys = {(*path, key) for path, kind in tables.items() for key in kind.model_fields}
+    return frozenset(keys - tables.keys() | {("flows",)})

@@ -27,6 +27,8 @@ def _said(name: str, value: object) -> object:
             return {key: _said(key, inner) for key, inner in value.items()}
         case tuple():
             return [_said(name, item) for item in value]
+        case SecretStr() if not value.get_secret_value():
+            return ""
         case SecretStr():
             return masked_url(value.get_secret_value()) if name in URLS else HIDDEN
         case timedelta():

@@ -131,7 +131,7 @@ def _is_route(path: faults.Path) -> bool:
 
 
 def _is_table(path: faults.Path) -> bool:
-    return len(path) == 1 and path[0] in (*sections(), "routes")
+    return path == ("routes",) or path in sections()
 
 
 def _merge(layers: Iterable[Layer], gathered: Gathered) -> None:
@@ -155,7 +155,9 @@ def _misplaced(path: faults.Path, origin: str) -> Fault | None:
     if path in known_keys():
         return None
     if _is_table(path):
-        return Fault(path[0], "expected a table of settings, given a single value", origin)
+        return Fault(
+            faults.dotted(path), "expected a table of settings, given a single value", origin
+        )
     if path[0] == "env":
         return Fault("env", "is chosen by the variable DLO_ENV, not in a file", origin)
     if path[0] == "default":
@@ -178,8 +180,17 @@ def _set(box: Dynaconf, path: faults.Path, value: object, origin: str) -> Fault 
 def _tree(box: Dynaconf) -> dict[str, object]:
     """What dynaconf holds, by section; a section nobody mentioned is an empty table."""
     tree: dict[str, object] = {}
-    for name, kind in sections().items():
-        held = {key: box.get(f"{name}.{key}", MISSING) for key in kind.model_fields}
-        tree[name] = {key: value for key, value in held.items() if value is not MISSING}
-    flows = box.get("flows", MISSING)
-    return tree if flows is MISSING else {**tree, "flows": flows}
+    for path in sections():
+        _table(tree, path)
+    for path in sorted(known_keys()):
+        if (value := box.get(".".join(path), MISSING)) is not MISSING:
+            _table(tree, path[:-1])[path[-1]] = value
+    return tree
+
+
+def _table(tree: dict[str, object], path: faults.Path) -> dict[str, object]:
+    for name in path:
+        inner = tree.setdefault(name, {})
+        assert isinstance(inner, dict)  # only tables stand where tables do
+        tree = inner
+    return tree

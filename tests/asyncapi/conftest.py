@@ -9,7 +9,6 @@ import yaml
 
 from service.composition import create
 from service.edge.asyncapi import current
-from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
 
@@ -24,8 +23,7 @@ def document() -> dict[str, Any]:
 @pytest.fixture(scope="package")
 def topology() -> Topology:
     """What the service declares with the same settings."""
-    rooms = rooms_of(Settings(), lambda _key: None)
-    return sum((room.topology for room in rooms), Topology())
+    return create(Settings()).opening.topology
 
 
 def written(settings: Settings) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from service.edge.pages import Kind
 from service.flows.dlq_processor import messages
 from service.flows.freeflow import messages as freeflow
 from service.flows.freeflow.topology import DOMAINS, TIERS
+from service.flows.settlement import messages as payments
 from service.settings import Settings
 from service.topology.tables import Topology
 from tests.asyncapi.conftest import written
@@ -28,6 +29,8 @@ KINDS = (
     freeflow.EVENT,
     freeflow.WAITING,
     freeflow.DEAD,
+    payments.PAYMENT_LETTER,
+    payments.DEAD_PAYMENT,
 )
 
 
@@ -98,6 +101,10 @@ def test_what_the_service_sends_and_what_it_receives(document: Json) -> None:
         "freeflow.events.dlq": "send",
         "event-bus-retry-queue": "send",
         "event-bus-dlq": "send",
+        **dict.fromkeys(("transaction.created", "settlement.requested"), "send"),
+        **dict.fromkeys(("dlq.transaction.created", "dlq.settlement.requested"), "send"),
+        **dict.fromkeys(("transaction.created.worker", "settlement.requested.worker"), "receive"),
+        "dlq.settlement.monitor": "receive",
     }
 
 

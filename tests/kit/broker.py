@@ -13,6 +13,10 @@ from tests.servers.waiting import eventually
 MOST_TIERS = 6
 DOMAINS = ("user", "auth", "alarm", "document", "workflow", "notification", "audit")
 OURS = ("retry-queue", "dlq-queue", "test-pass-queue", "test-fail-queue", "test-fail-pass-queue")
+SETTLEMENT = (
+    *("transaction.created.worker", "settlement.requested.worker", "dlq.settlement.monitor"),
+    *("dlq.transaction.created", "dlq.settlement.requested"),
+)
 TIERS = tuple(
     f"{name}{n}" for n in range(1, MOST_TIERS) for name in ("retry-queue-", "queue.delay.")
 )
@@ -20,6 +24,8 @@ EXCHANGES = (
     *("retry-exchange", "route-delay", "dlq-exchange", "test-retry-exchange", "shop"),
     *(f"retry-exchange-{n}" for n in range(1, MOST_TIERS)),
     *("freeflow.events", "freeflow.events.retry", "freeflow.events.dlx"),
+    *("transaction.created", "settlement.requested"),
+    *("dlq.transaction.created", "dlq.settlement.requested"),
 )
 FREEFLOW = (
     "freeflow.events.dlq",
@@ -34,7 +40,7 @@ async def clean(url: str, *more: str, exchanges: Sequence[str] = ()) -> None:
     connection = await aio_pika.connect(url)
     async with connection:
         channel = await connection.channel()
-        for name in (*OURS, *TIERS, *FREEFLOW, *FOREIGN, *more):
+        for name in (*OURS, *SETTLEMENT, *TIERS, *FREEFLOW, *FOREIGN, *more):
             await channel.queue_delete(name)
         for name in (*EXCHANGES, *exchanges):
             await channel.exchange_delete(name)

@@ -137,7 +137,7 @@ def faults(root: Path, environ: Mapping[str, str]) -> list[str]:
         (
             "DLO_FLOWS",
             '["dlq_procesor"]',
-            "flows.0: given 'dlq_procesor', expected one of dlq_processor, freeflow, event_bus; "
+            "flows.0: given 'dlq_procesor', expected one of dlq_processor, freeflow, settlement, event_bus; "
             "did you mean dlq_processor? (from DLO_FLOWS)",
         ),
         (
@@ -169,13 +169,18 @@ def test_a_fault_says_key_value_expectation_and_origin(
         ("DLO_RABIT__URL", "rabit.url: there is no such setting; did you mean rabbit.url?"),
         ("DLO_RABBIT__URI", "rabbit.uri: there is no such setting; did you mean rabbit.url?"),
         (
+            "DLO_PUBLISH_TIMEOUT",
+            "publish_timeout: there is no such setting; did you mean rabbit.publish_timeout?",
+        ),
+        (
             "DLO_DRILL",
             "drill: there is no such setting; did you mean dlq_processor.drill?",
         ),
         (
             "DLO_MAX_RETRIES",
             "max_retries: there is no such setting; did you mean "
-            "dlq_processor.max_retries or event_bus.max_retries or freeflow.max_retries?",
+            "dlq_processor.max_retries or event_bus.max_retries or freeflow.max_retries or "
+            "settlement.max_retries?",
         ),
         ("DLO_XYZZY", "xyzzy: there is no such setting"),
     ],
@@ -264,3 +269,31 @@ def test_production_refuses_to_start_without_a_key_and_says_how_to_make_one(
     assert line.startswith("marks.key: production needs a key")
     assert "secrets.token_urlsafe(32)" in line
     assert load(tmp_path, {"DLO_ENV": "production", "DLO_MARKS__KEY": "k" * 16}).marks.key
+
+
+def test_a_table_inside_a_table_is_read_and_checked(tmp_path: Path) -> None:
+    given = {"DLO_SETTLEMENT__BANK__TIMEOUT": "soon", "DLO_SETTLEMENT__BANK__UR": "x"}
+    assert faults(tmp_path, given) == [
+        "settlement.bank.ur: there is no such setting; did you mean settlement.bank.url?"
+        " (from DLO_SETTLEMENT__BANK__UR)",
+        'settlement.bank.timeout: given \'soon\', expected a duration like "250ms", "30s" or'
+        ' "5m" (from DLO_SETTLEMENT__BANK__TIMEOUT)',
+    ]
+    (tmp_path / "settings.toml").write_text(
+        '[settlement]\nttl = "0s"\n[settlement.bank]\nfail = ["Nobody"]\nfailure_rate = 0.5\n'
+    )
+    own = load(tmp_path, {"DLO_SETTLEMENT__BANK__URL": "https://bank.example/pay"}).settlement
+    assert (own.bank.fail, own.bank.failure_rate) == (("Nobody",), 0.5)
+    assert own.bank.url.get_secret_value() == "https://bank.example/pay"
+
+
+def test_production_settles_with_a_real_bank_or_not_at_all(tmp_path: Path) -> None:
+    production = {"DLO_ENV": "production", "DLO_MARKS__KEY": "sixteen characters"}
+    assert load(tmp_path, production).flows == ("dlq_processor",)
+    with_it = production | {"DLO_FLOWS": '["dlq_processor", "settlement"]'}
+    assert faults(tmp_path, with_it) == [
+        "settlement.bank.url: production needs a real bank: name its URL, or take settlement out"
+        " of flows"
+    ]
+    named = with_it | {"DLO_SETTLEMENT__BANK__URL": "https://bank.example/pay"}
+    assert load(tmp_path, named).flows == ("dlq_processor", "settlement")

@@ -6,7 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from service.settings import Settings, load, shown
-from service.settings.model import PRODUCTION, ServiceSetting, known_keys
+from service.settings.event_bus import ServiceSetting
+from service.settings.model import PRODUCTION, known_keys
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "settings.toml"
