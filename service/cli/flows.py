@@ -29,3 +29,15 @@ def sends_of(settings: Settings) -> Iterator[tuple[str, str]]:
         from service.flows.freeflow.topology import sends
 
         yield from ((to.exchange, to.routing_key) for to in sends())
+    if "settlement" in settings.flows:
+        from service.flows.settlement.topology import CREATED, REQUESTED, dead_exchange
+
+        for topic in (CREATED, REQUESTED):
+            yield from ((exchange.name, "") for exchange in (topic, dead_exchange(topic)))
+    if "event_bus" in settings.flows:
+        from service.flows.event_bus import topology as bus
+
+        for service in settings.event_bus.services:
+            yield bus.main_exchange(service.name).name, "event"
+            yield bus.retry_exchange(service.name).name, bus.RETRY_KEY
+            yield "", bus.dead_name(service.name)

@@ -7,10 +7,22 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from faststream import AckPolicy
+from faststream.rabbit import RabbitBroker, RabbitMessage
+
+from service.core.outcome import Done, Failed
 from service.core.route import Route
+from service.edge.listeners import Listeners
+from service.edge.reading import Limits, unopened
+from service.flows.desk import Desk, outcome_of_handler
+from service.flows.event_bus.event import Event, Reply
+from service.flows.event_bus.topology import dead_name
+from service.flows.settlement import policy as settling
+from service.flows.settlement import topology as payments
 from service.simulation.broker import SimulatedBroker
 from service.simulation.letter import Delivery
-from service.simulation.testing import SimulatedRabbit
+from service.simulation.testing import SimulatedPost, SimulatedRabbit
+from tests.flows.event_bus.on_paper import MAIN, SEAL, SERVICE, open_bus
 from tests.flows.freeflow.room import open_room
 from tests.memory.office import open_office
 
@@ -39,6 +51,8 @@ class Case:
     """How often a letter that always fails is handed out in all."""
     dead: str
     """The queue of the dead letters."""
+    idle: tuple[str, ...] = ("audit",)
+    """Queues with copies that nobody takes here."""
     whole: timedelta = timedelta(hours=1)
     """Time enough for all of it."""
 
@@ -66,7 +80,59 @@ async def freeflow(accepts: Accepts) -> AsyncIterator[Stage]:
         yield stage
 
 
+@asynccontextmanager
+async def settlement(accepts: Accepts) -> AsyncIterator[Stage]:
+    """A worker whose bank refuses."""
+    processed = settling.flow(payments.REQUESTED, settling.Rules(), SEAL)
+    simulation = SimulatedBroker(processed.topology)
+    broker = RabbitBroker(logger=None, apply_types=False)
+    post, limits = SimulatedPost(simulation), Limits(1024)
+    desk = Desk(processed, post, limits, Listeners(), _nothing_to_mend, lambda: simulation.now)
+    seen: list[Mapping[str, object]] = []
+
+    async def work() -> None:
+        if not accepts(len(seen)):
+            raise ValueError("boom")
+
+    async def take(message: RabbitMessage) -> None:
+        seen.append(message.headers)
+        await desk.attend(message.raw_message, lambda _delivery: outcome_of_handler(work()))
+
+    queue = payments.worker_queue(payments.REQUESTED, 3, timedelta(minutes=5))
+    broker.subscriber(
+        queue, payments.REQUESTED, ack_policy=AckPolicy.MANUAL, decoder=unopened, no_reply=True
+    )(take)
+    async with SimulatedRabbit(broker, simulation) as rabbit:
+        yield Stage(simulation, rabbit, seen)
+
+
+@asynccontextmanager
+async def event_bus(accepts: Accepts) -> AsyncIterator[Stage]:
+    """A service that answers 503, beside one that is well."""
+    seen: list[Mapping[str, object]] = []
+
+    def answer(event: Event) -> Reply:
+        seen.append(event.headers)
+        return Reply(Done() if accepts(len(seen)) else Failed("503", status=503))
+
+    async with open_bus(answer, other=lambda _event: Reply(Done())) as bus:
+        yield Stage(bus.simulation, bus.rabbit, seen)
+
+
+async def _nothing_to_mend() -> None:
+    """The paper broker loses nothing of its topology."""
+
+
 FLOWS = (
     Case("dlq_processor", dlq_processor, ("shop", "order.created"), 4, "dlq-queue"),
     Case("freeflow", freeflow, ("freeflow.events", "document.created"), 4, "freeflow.events.dlq"),
+    Case(
+        "settlement",
+        settlement,
+        ("settlement.requested", ""),
+        4,
+        "dlq.settlement.requested",
+        idle=("dlq.settlement.monitor",),
+    ),
+    Case("event_bus", event_bus, (MAIN, "stock.moved"), 11, dead_name(SERVICE)),
 )

@@ -97,7 +97,7 @@ async def test_headers_do_not_grow(flow: Case) -> None:
 
 def everything_is_settled(stage: Stage, flow: Case) -> bool:
     """Whether no letter is anywhere but among the dead ones and where nobody consumes."""
-    queues = {queue.name for queue in stage.simulation.topology.queues} - {flow.dead, "audit"}
+    queues = {queue.name for queue in stage.simulation.topology.queues} - {flow.dead, *flow.idle}
     return not any(
         (*stage.simulation.letters(name), *stage.simulation.unsettled(name)) for name in queues
     )
