@@ -111,9 +111,12 @@ async def test_a_letter_published_to_the_retry_exchange_has_no_origin(
         ({}, "no origin: no marks"),
         (
             {**marks(1, "billing"), "x-dlo-signature": "0"},
-            "no origin: marks that our key did not sign",
+            "no origin: marks that our key did not sign; they name the queue billing",
         ),
-        ({**marks(1, "billing"), "x-retry-count": "one"}, "no origin: marks that cannot be read"),
+        (
+            {**marks(1, "billing"), "x-retry-count": "one"},
+            "no origin: marks that cannot be read; they name the queue billing",
+        ),
         (marks(1, "billing"), "no origin: its marks belong to another letter"),
     ],
 )
