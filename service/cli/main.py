@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from service.cli import config, db, drill, simulate, topology
+from service.cli import config, db, doctor, drill, simulate, topology
 from service.cli.screen import open_screen
 from service.ledger.away import LedgerAway
 from service.settings import BadSettings
@@ -19,6 +19,7 @@ app = typer.Typer(
 )
 app.command("simulate")(simulate.simulate)
 app.command("drill")(drill.drill)
+app.command("doctor")(doctor.doctor)
 app.add_typer(topology.app, name="topology")
 app.add_typer(config.app, name="config")
 app.add_typer(db.app, name="db")

@@ -77,6 +77,12 @@ class Opening:
                 self._log.info("consuming", action="open", rabbitmq=place(self._url))
                 return
 
+    @property
+    def consumed(self) -> frozenset[str]:
+        """The queues we take letters from."""
+        subscribers = self.broker.subscribers
+        return frozenset(s.queue.name for s in subscribers if isinstance(s, RabbitSubscriber))
+
     async def stop_intake(self) -> None:
         """Take no more letters; those in hand are finished. FastStream alone would go on receiving."""
         await asyncio.gather(*map(_cancel, self.broker.subscribers))
