@@ -42,7 +42,7 @@ def dlo(
         ),
     ] = False,
 ) -> None:
-    """Dead Letter Office: delayed retries, dead letters, replay."""
+    """Dead Letter Office: delayed retries and dead letters for RabbitMQ."""
     context.obj = open_screen(color=not no_color)
 
 
