@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.json_schema import SkipJsonSchema
 
 from service.core import marks
+from service.edge.header_schema import Count, Number, Text, always, sometimes
 from service.edge.pages import Kind
 from service.flows.dlq_processor import examples
 from service.flows.dlq_processor.policy import NAME
-
-
-def _no_default(schema: dict[str, Any]) -> None:
-    """A header that is not there has no value, not even null."""
-    schema.pop("default", None)
-
-
-def _header(name: str, description: str) -> Any:
-    return Field(alias=name, description=description)
-
-
-def _maybe(name: str, description: str) -> Any:
-    return Field(None, alias=name, description=description, json_schema_extra=_no_default)
-
-
-Text = str | SkipJsonSchema[None]
-Number = int | SkipJsonSchema[None]
-Count = Annotated[int, Field(ge=0)]
 
 
 class Headers(BaseModel):
@@ -46,14 +28,14 @@ class Death(Headers):
         description="Why it left."
     )
     exchange: str = Field(description="The exchange it had been published to.")
-    keys: list[str] = _header("routing-keys", "The routing keys it had been published with.")
+    keys: list[str] = always("routing-keys", "The routing keys it had been published with.")
     count: int = Field(ge=1, description="How often it left this queue for this reason.")
 
 
 class DeadLetteredHeaders(Headers):
     """RabbitMQ vouches for where the letter failed: the queue's dead-lettering writes `x-death`."""
 
-    deaths: list[Death] = _header(
+    deaths: list[Death] = always(
         "x-death", "Newest first: the first entry names the queue in which the letter failed."
     )
 
@@ -61,28 +43,28 @@ class DeadLetteredHeaders(Headers):
 class ReturnedHeaders(Headers):
     """The letter's own headers, plus these; each replaces what an earlier retry had written."""
 
-    retries: Count = _header(marks.RETRY_COUNT, "The number of this retry: 1 is the first.")
-    exchange: str = _header(
+    retries: Count = always(marks.RETRY_COUNT, "The number of this retry: 1 is the first.")
+    exchange: str = always(
         marks.ORIGINAL_EXCHANGE, "The exchange it was first published to; empty is the default one."
     )
-    key: str = _header(marks.ORIGINAL_ROUTING_KEY, "The routing key it was first published with.")
-    queue: str = _header(
+    key: str = always(marks.ORIGINAL_ROUTING_KEY, "The routing key it was first published with.")
+    queue: str = always(
         marks.ORIGINAL_QUEUE, "The queue it failed in, to which it returns; empty where unknown."
     )
-    letter: str = _header(
+    letter: str = always(
         marks.LETTER,
         "The letter's id: its `message_id`, or one that was made at its first failure.",
     )
-    flow: str = _header(marks.FLOW, f"The flow that takes care of it: here `{NAME}`.")
-    first_failure: datetime = _header(marks.FIRST_FAILURE, "When it failed first, in UTC.")
-    counts: dict[str, Count] = _header(
+    flow: str = always(marks.FLOW, f"The flow that takes care of it: here `{NAME}`.")
+    first_failure: datetime = always(marks.FIRST_FAILURE, "When it failed first, in UTC.")
+    counts: dict[str, Count] = always(
         marks.DEATHS, "How often it failed so far, by RabbitMQ's reason (`rejected`, `expired`, …)."
     )
-    dropped: Number = _maybe(
+    dropped: Number = sometimes(
         marks.DROPPED,
         "Only where the sender's headers left no room for these: how many bytes were left out.",
     )
-    signature: Text = _maybe(
+    signature: Text = sometimes(
         marks.SIGNATURE,
         "HMAC-SHA256 over id, flow, origin, count and first failure, in hex; there where the service"
         " has a key. Copy the headers or drop them, but do not edit them: a changed letter counts as"
@@ -93,26 +75,26 @@ class ReturnedHeaders(Headers):
 class WaitingHeaders(ReturnedHeaders):
     """As the letter will return, plus why it waits and until when."""
 
-    error: str = _header(marks.ERROR, "How the last delivery ended, in words; 1 kB at most.")
-    error_type: str = _header(marks.ERROR_TYPE, "The kind of that end: RabbitMQ's reason.")
-    due: int = _header(marks.DUE, "When the wait is over, in milliseconds since 1970.")
+    error: str = always(marks.ERROR, "How the last delivery ended, in words; 1 kB at most.")
+    error_type: str = always(marks.ERROR_TYPE, "The kind of that end: RabbitMQ's reason.")
+    due: int = always(marks.DUE, "When the wait is over, in milliseconds since 1970.")
 
 
 class DeadHeaders(ReturnedHeaders):
     """The letter's whole story, and why it was given up."""
 
-    retries: Count = _header(marks.RETRY_COUNT, "How many retries were made.")
-    error: str = _header(marks.ERROR, "How the last delivery ended, in words; 1 kB at most.")
-    error_type: Text = _maybe(
+    retries: Count = always(marks.RETRY_COUNT, "How many retries were made.")
+    error: str = always(marks.ERROR, "How the last delivery ended, in words; 1 kB at most.")
+    error_type: Text = sometimes(
         marks.ERROR_TYPE, "The kind of that end: RabbitMQ's reason, or empty where we refused it."
     )
-    reason: str = _header(marks.REASON, "Why it was given up, as a person reads it; 1 kB at most.")
+    reason: str = always(marks.REASON, "Why it was given up, as a person reads it; 1 kB at most.")
 
 
 class DrillHeaders(Headers):
     """Whatever you like; a letter that comes back has `x-retry-count` and its companions."""
 
-    retries: Number = _maybe(marks.RETRY_COUNT, "The number of the retry; absent at first.")
+    retries: Number = sometimes(marks.RETRY_COUNT, "The number of the retry; absent at first.")
 
 
 DEAD_LETTERED = Kind(

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from service.core import marks
+from service.edge.header_schema import Count, Number, Text, always, sometimes
 from service.edge.pages import Kind
 from service.flows.event_bus import examples
 from service.flows.event_bus.policy import NAME
-
-
-def _no_default(schema: dict[str, Any]) -> None:
-    """A header that is not there has no value, not even null."""
-    schema.pop("default", None)
-
-
-def _header(name: str, description: str) -> Any:
-    return Field(alias=name, description=description)
-
-
-def _maybe(name: str, description: str) -> Any:
-    return Field(None, alias=name, description=description, json_schema_extra=_no_default)
-
-
-Text = str | SkipJsonSchema[None]
-Number = int | SkipJsonSchema[None]
-Count = Annotated[int, Field(ge=0)]
 
 
 class BusHeaders(BaseModel):
@@ -44,14 +26,14 @@ class BusDeath(BusHeaders):
     queue: str = Field(description="The queue it left.")
     reason: str = Field(description="Why: `rejected` by us, or `expired` when its wait was over.")
     exchange: str = Field(description="The exchange it had been published to.")
-    keys: list[str] = _header("routing-keys", "The routing keys it had been published with.")
+    keys: list[str] = always("routing-keys", "The routing keys it had been published with.")
     count: int = Field(ge=1, description="How often it left this queue for this reason.")
 
 
 class BusEventHeaders(BusHeaders):
     """The producer's own headers; RabbitMQ adds its history where the event has been retried."""
 
-    deaths: list[BusDeath] | SkipJsonSchema[None] = _maybe(
+    deaths: list[BusDeath] | SkipJsonSchema[None] = sometimes(
         "x-death",
         "The count of the entry `rejected` of the service's queue is the number of retries so far.",
     )
@@ -60,23 +42,23 @@ class BusEventHeaders(BusHeaders):
 class BusMarkedHeaders(BusHeaders):
     """The producer's own headers, plus these; each replaces what was written before."""
 
-    retries: Count = _header(marks.RETRY_COUNT, "How many retries were made so far.")
-    exchange: str = _header(marks.ORIGINAL_EXCHANGE, "The exchange it was first published to.")
-    key: str = _header(marks.ORIGINAL_ROUTING_KEY, "The routing key it was first published with.")
-    queue: str = _header(marks.ORIGINAL_QUEUE, "The service's queue, from which it was taken.")
-    letter: str = _header(marks.LETTER, "Its id: its `message_id`, or one that was made for it.")
-    flow: str = _header(marks.FLOW, f"The flow that takes care of it: here `{NAME}`.")
-    first_failure: datetime = _header(
+    retries: Count = always(marks.RETRY_COUNT, "How many retries were made so far.")
+    exchange: str = always(marks.ORIGINAL_EXCHANGE, "The exchange it was first published to.")
+    key: str = always(marks.ORIGINAL_ROUTING_KEY, "The routing key it was first published with.")
+    queue: str = always(marks.ORIGINAL_QUEUE, "The service's queue, from which it was taken.")
+    letter: str = always(marks.LETTER, "Its id: its `message_id`, or one that was made for it.")
+    flow: str = always(marks.FLOW, f"The flow that takes care of it: here `{NAME}`.")
+    first_failure: datetime = always(
         marks.FIRST_FAILURE, "When it failed first, or was first put off, in UTC."
     )
-    counts: dict[str, Count] = _header(
+    counts: dict[str, Count] = always(
         marks.DEATHS, "How often it was rejected so far; this takes the place of `x-death`."
     )
-    dropped: Number = _maybe(
+    dropped: Number = sometimes(
         marks.DROPPED,
         "Only where the producer's headers left no room for these: how many bytes were left out.",
     )
-    signature: Text = _maybe(
+    signature: Text = sometimes(
         marks.SIGNATURE,
         "HMAC-SHA256 over id, flow, origin, count and first failure, in hex; there where the service"
         " has a key.",
@@ -86,26 +68,26 @@ class BusMarkedHeaders(BusHeaders):
 class BusWaitingHeaders(BusMarkedHeaders):
     """As the event will come back, plus until when it waits."""
 
-    due: int = _header(marks.DUE, "When the wait is over, in milliseconds since 1970.")
+    due: int = always(marks.DUE, "When the wait is over, in milliseconds since 1970.")
 
 
 class BusDeadHeaders(BusMarkedHeaders):
     """The event's whole story, and why it was given up."""
 
-    status: Number = _maybe(
+    status: Number = sometimes(
         marks.FINAL_STATUS, "The HTTP status of the last attempt, where there was an answer."
     )
-    final_error: Text = _maybe(
+    final_error: Text = sometimes(
         marks.FINAL_ERROR, "How the last attempt ended, in words; 1 kB at most."
     )
-    final_retries: Count = _header(
+    final_retries: Count = always(
         marks.FINAL_RETRIES, "How many retries were made before it was given up."
     )
-    error: Text = _maybe(marks.ERROR, "The same as `x-final-error`, as every flow writes it.")
-    error_type: Text = _maybe(
+    error: Text = sometimes(marks.ERROR, "The same as `x-final-error`, as every flow writes it.")
+    error_type: Text = sometimes(
         marks.ERROR_TYPE, "The kind of that end: a status with its name, or an exception's."
     )
-    reason: str = _header(marks.REASON, "Why it was given up, as a person reads it; 1 kB at most.")
+    reason: str = always(marks.REASON, "Why it was given up, as a person reads it; 1 kB at most.")
 
 
 EVENT = Kind(

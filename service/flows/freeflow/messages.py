@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, ConfigDict
 
 from service.core import marks
 from service.core.delivery import Envelope
 from service.core.judge import judge
 from service.core.outcome import Failed
 from service.core.plan import plan
+from service.edge.header_schema import Count, Number, Text, always, sometimes
 from service.edge.pages import Example, Kind
 from service.flows.freeflow import topology as tables
 from service.flows.freeflow.policy import Rules, flow
@@ -25,32 +24,14 @@ LETTER, BODY = "document-42", '{"document": 42, "title": "Annual report"}'
 DOCUMENTS = flow("document", Rules(), marks.Seal(b"the key of the examples"))
 
 
-def _no_default(schema: dict[str, Any]) -> None:
-    """A header that is not there has no value, not even null."""
-    schema.pop("default", None)
-
-
-def _header(name: str, description: str) -> Any:
-    return Field(alias=name, description=description)
-
-
-def _maybe(name: str, description: str) -> Any:
-    return Field(None, alias=name, description=description, json_schema_extra=_no_default)
-
-
-Text = str | SkipJsonSchema[None]
-Number = int | SkipJsonSchema[None]
-Count = Annotated[int, Field(ge=0)]
-
-
 class FreeflowEventHeaders(BaseModel):
     """The sender's own headers; an event that comes back has these too."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    retries: Number = _maybe(marks.RETRY_COUNT, "Which retry this is; absent at first.")
-    exchange: Text = _maybe(marks.ORIGINAL_EXCHANGE, "The exchange it was first published to.")
-    key: Text = _maybe(marks.ORIGINAL_ROUTING_KEY, "The key it was first published with.")
+    retries: Number = sometimes(marks.RETRY_COUNT, "Which retry this is; absent at first.")
+    exchange: Text = sometimes(marks.ORIGINAL_EXCHANGE, "The exchange it was first published to.")
+    key: Text = sometimes(marks.ORIGINAL_ROUTING_KEY, "The key it was first published with.")
 
 
 class FreeflowWaitingHeaders(BaseModel):
@@ -58,18 +39,18 @@ class FreeflowWaitingHeaders(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    retries: Count = _header(marks.RETRY_COUNT, "The number of the retry it waits for.")
-    exchange: str = _header(marks.ORIGINAL_EXCHANGE, "The exchange it was first published to.")
-    key: str = _header(marks.ORIGINAL_ROUTING_KEY, "The key it was first published with.")
-    queue: str = _header(marks.ORIGINAL_QUEUE, "The queue whose handler failed.")
-    letter: str = _header(marks.LETTER, "The letter's id: its `message_id`, or one made for it.")
-    flow: str = _header(marks.FLOW, "The flow that takes care of it: here `freeflow`.")
-    first_failure: datetime = _header(marks.FIRST_FAILURE, "When it failed first, in UTC.")
-    counts: dict[str, Count] = _header(marks.DEATHS, "Not used here: empty.")
-    error: Text = _maybe(marks.ERROR, "What the handler raised, in words; 1 kB at most.")
-    error_type: Text = _maybe(marks.ERROR_TYPE, "The class of what it raised.")
-    due: Number = _maybe(marks.DUE, "When the wait is over, in milliseconds since 1970.")
-    signature: Text = _maybe(
+    retries: Count = always(marks.RETRY_COUNT, "The number of the retry it waits for.")
+    exchange: str = always(marks.ORIGINAL_EXCHANGE, "The exchange it was first published to.")
+    key: str = always(marks.ORIGINAL_ROUTING_KEY, "The key it was first published with.")
+    queue: str = always(marks.ORIGINAL_QUEUE, "The queue whose handler failed.")
+    letter: str = always(marks.LETTER, "The letter's id: its `message_id`, or one made for it.")
+    flow: str = always(marks.FLOW, "The flow that takes care of it: here `freeflow`.")
+    first_failure: datetime = always(marks.FIRST_FAILURE, "When it failed first, in UTC.")
+    counts: dict[str, Count] = always(marks.DEATHS, "Not used here: empty.")
+    error: Text = sometimes(marks.ERROR, "What the handler raised, in words; 1 kB at most.")
+    error_type: Text = sometimes(marks.ERROR_TYPE, "The class of what it raised.")
+    due: Number = sometimes(marks.DUE, "When the wait is over, in milliseconds since 1970.")
+    signature: Text = sometimes(
         marks.SIGNATURE, "HMAC-SHA256 over id, flow, origin, count and first failure, in hex."
     )
 
@@ -77,8 +58,8 @@ class FreeflowWaitingHeaders(BaseModel):
 class FreeflowDeadHeaders(FreeflowWaitingHeaders):
     """The letter's whole story, and why it was given up."""
 
-    retries: Count = _header(marks.RETRY_COUNT, "How many retries were made.")
-    reason: str = _header(marks.REASON, "Why it was given up, as a person reads it.")
+    retries: Count = always(marks.RETRY_COUNT, "How many retries were made.")
+    reason: str = always(marks.REASON, "Why it was given up, as a person reads it.")
 
 
 def _failed(headers: Headers) -> Headers:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import SkipJsonSchema
 
 from service.core import marks
@@ -15,6 +14,7 @@ from service.core.judge import judge
 from service.core.marks import Seal
 from service.core.outcome import Failed
 from service.core.plan import plan
+from service.edge.header_schema import Number, Text, sometimes
 from service.edge.pages import Example, Kind
 from service.flows.settlement import topology as tables
 from service.flows.settlement.letters import Told
@@ -27,26 +27,13 @@ BODY = Told(
 ).model_dump_json()
 
 
-def _no_default(schema: dict[str, Any]) -> None:
-    """A header that is not there has no value, not even null."""
-    schema.pop("default", None)
-
-
-def _maybe(name: str, description: str) -> Any:
-    return Field(None, alias=name, description=description, json_schema_extra=_no_default)
-
-
-Text = str | SkipJsonSchema[None]
-Number = int | SkipJsonSchema[None]
-
-
 class PaymentHeaders(BaseModel):
     """Further headers travel along untouched."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    letter: Text = _maybe(marks.LETTER, "The letter's id, as in `message_id`.")
-    count: Number = _maybe(
+    letter: Text = sometimes(marks.LETTER, "The letter's id, as in `message_id`.")
+    count: Number = sometimes(
         "x-delivery-count", "Written by RabbitMQ: how often this queue gave the letter out before."
     )
 
@@ -56,13 +43,13 @@ class DeadPaymentHeaders(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    reason: Text = _maybe(marks.REASON, "Why a worker gave it up, as a person reads it.")
-    error: Text = _maybe(marks.ERROR, "How the last attempt ended; 1 kB at most.")
-    error_type: Text = _maybe(marks.ERROR_TYPE, "The kind of that end.")
-    retries: Number = _maybe(marks.RETRY_COUNT, "How many retries were made.")
-    queue: Text = _maybe(marks.ORIGINAL_QUEUE, "The queue it failed in.")
-    signature: Text = _maybe(marks.SIGNATURE, "That all this was written by the service.")
-    deaths: list[dict[str, object]] | SkipJsonSchema[None] = _maybe(
+    reason: Text = sometimes(marks.REASON, "Why a worker gave it up, as a person reads it.")
+    error: Text = sometimes(marks.ERROR, "How the last attempt ended; 1 kB at most.")
+    error_type: Text = sometimes(marks.ERROR_TYPE, "The kind of that end.")
+    retries: Number = sometimes(marks.RETRY_COUNT, "How many retries were made.")
+    queue: Text = sometimes(marks.ORIGINAL_QUEUE, "The queue it failed in.")
+    signature: Text = sometimes(marks.SIGNATURE, "That all this was written by the service.")
+    deaths: list[dict[str, object]] | SkipJsonSchema[None] = sometimes(
         "x-death",
         "Written by RabbitMQ where the queue itself gave it up: `expired`, or `delivery_limit` after"
         " a worker died of it too often.",
