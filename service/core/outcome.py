@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from service.core.duration import parse, say
 from service.core.verdict import Why
@@ -65,7 +65,8 @@ class NotYet(Exception):
     def from_now(self, now: datetime) -> timedelta:
         """How long to wait, seen from now."""
         if self.until is not None:
-            return max(self.until - now, timedelta())
+            aware = self.until if self.until.tzinfo is not None else self.until.replace(tzinfo=UTC)
+            return max(aware - now, timedelta())
         return self.wait or timedelta()
 
 
@@ -85,8 +86,16 @@ def outcome_of(error: BaseException | None, now: datetime) -> Outcome:
         case NotYet():
             return TooEarly(error.from_now(now))
         case Refuse():
-            return Refused(str(error), kind=type(error).__name__)
+            return Refused(_words(error), kind=type(error).__name__)
         case RetryIn():
-            return Failed(str(error), kind=type(error).__name__, wish=error.wait)
+            return Failed(_words(error), kind=type(error).__name__, wish=error.wait)
         case _:
-            return Failed(str(error) or repr(error), kind=type(error).__name__)
+            return Failed(_words(error), kind=type(error).__name__)
+
+
+def _words(error: BaseException) -> str:
+    """What an exception says of itself; a stranger's may not even be able to."""
+    try:
+        return str(error) or repr(error)
+    except Exception:  # noqa: BLE001  # whatever its own code raises
+        return f"{type(error).__name__}, which cannot be told"

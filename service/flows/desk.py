@@ -12,7 +12,7 @@ from aio_pika.abc import AbstractIncomingMessage
 
 from service.core.delivery import Delivery, Envelope, without_origin
 from service.core.judge import judge
-from service.core.outcome import Outcome, Refused, outcome_of
+from service.core.outcome import Failed, Outcome, Refused, outcome_of
 from service.core.plan import Plan, Settle, plan
 from service.core.verdict import Verdict, Why
 from service.edge.carry_out import Mend, Unsettled, carry_out, settle
@@ -89,10 +89,20 @@ class Desk:
                 await settle(Settle.REQUEUE, raw)
 
 
+def is_ending() -> bool:
+    """Whether it is we who are being cancelled, and not something a handler waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
 async def outcome_of_handler(handler: Awaitable[object], clock: Clock = utc_now) -> Outcome:
     """Run a handler to its end. A shutdown is not an outcome: its cancellation goes on."""
     try:
         await handler
+    except asyncio.CancelledError:
+        if is_ending():
+            raise
+        return Failed("something the handler waited for was cancelled", kind="CancelledError")
     except Exception as error:  # noqa: BLE001  # whatever a handler raises is an outcome
         return outcome_of(error, clock())
     return outcome_of(None, clock())

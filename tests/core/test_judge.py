@@ -27,6 +27,15 @@ from service.core.route import Route
 from service.core.verdict import Accept, Bury, Requeue, Retry, Verdict, Why
 
 S = timedelta(seconds=1)
+
+
+class Speechless(Exception):
+    """An exception that cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LADDER = (10 * S, 15 * S, 20 * S)
 
@@ -114,6 +123,8 @@ def test_a_failing_letter_is_retried_exactly_while_it_may(retries: int, limit: i
         (NotYet("5s"), TooEarly(5 * S)),
         (NotYet(until=NOW + 7 * S), TooEarly(7 * S)),
         (NotYet(until=NOW - 7 * S), TooEarly(0 * S)),
+        (NotYet(until=(NOW + 7 * S).replace(tzinfo=None)), TooEarly(7 * S)),  # naive: taken for UTC
+        (Speechless(), Failed("Speechless, which cannot be told", kind="Speechless")),
         (RetryIn("15s"), Failed("asked to be retried in 15s", kind="RetryIn", wish=15 * S)),
         (ValueError("boom"), Failed("boom", kind="ValueError")),
         (KeyError(), Failed("KeyError()", kind="KeyError")),

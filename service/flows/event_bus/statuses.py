@@ -107,9 +107,12 @@ def _delay_in(body: bytes) -> timedelta | None:
     except (ValueError, RecursionError):
         return None
     delay = said.get(DELAY_FIELD) if isinstance(said, dict) else None
-    if not isinstance(delay, int | float) or isinstance(delay, bool) or not math.isfinite(delay):
+    if not isinstance(delay, int | float) or isinstance(delay, bool):
         return None
-    return _bounded(delay / 1000)
+    try:
+        return _bounded(delay / 1000) if math.isfinite(delay) else None
+    except OverflowError:
+        return LONGEST_WAIT
 
 
 def _retry_after(answer: Answer, now: datetime) -> timedelta | None:
@@ -119,7 +122,7 @@ def _retry_after(answer: Answer, now: datetime) -> timedelta | None:
         return _bounded(float(said[:9]))
     try:
         moment = parsedate_to_datetime(said)
-    except (ValueError, TypeError, IndexError):
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return _bounded((moment - now).total_seconds())

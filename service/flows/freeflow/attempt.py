@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from traceback import walk_tb
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from service.core.delivery import Envelope
 from service.core.outcome import Done, Failed, Outcome, Refused, RetryIn, outcome_of
 from service.core.verdict import Why
 from service.edge.reading import envelope_of, fault_in
-from service.flows.desk import Desk, Work
+from service.flows.desk import Desk, Work, is_ending
 from service.flows.freeflow.consumers import understood
 from service.flows.freeflow.handlers import without_values
 from service.flows.freeflow.policy import Rules
@@ -68,6 +69,8 @@ class Attempt(BaseMiddleware[RabbitPublishCommand, IncomingMessage]):
         exc_tb: TracebackType | None = None,
     ) -> bool | None:
         """Give the delivery its verdict; what the handler did not foresee still reaches the log."""
+        if isinstance(exc_val, asyncio.CancelledError) and not is_ending():
+            exc_val = RuntimeError("something the handler waited for was cancelled")
         if not isinstance(exc_val, Exception | None) or isinstance(exc_val, StopConsume):
             return False  # a shutdown is not an attempt
         if self.msg.processed:

@@ -42,7 +42,14 @@ class Call:
         if inspect.iscoroutinefunction(_underneath(self.function)):
             await self.function(asked)
         else:
-            await asyncio.to_thread(self.function, asked)
+            await asyncio.to_thread(self._run, asked)
+
+    def _run(self, asked: Any) -> None:
+        """A StopIteration would never leave the thread: no future can carry it."""
+        try:
+            self.function(asked)
+        except StopIteration as end:
+            raise RuntimeError("the handler raised StopIteration") from end
 
 
 def _function(path: str) -> Callable[[Any], Any]:

@@ -15,7 +15,6 @@ from service.edge.post import NotSent, Post, Unroutable
 from service.flows.desk import Clock, utc_now
 from service.flows.room import Reception
 from service.flows.settlement.letters import for_the_post
-from service.ledger.away import LedgerAway
 from service.ledger.book import Book
 from service.ledger.outbox import Claimed, claim, forget, mark_sent, release
 
@@ -51,7 +50,7 @@ class Relay:
             self._news.clear()
             try:
                 more = await self.deliver(reception.post, reception.mend) == BATCH
-            except (LedgerAway, NotSent, Unroutable) as fault:
+            except Exception as fault:  # noqa: BLE001  # an outbox that silently stops is worse
                 if pause > FIRST_PAUSE:  # once is a hiccup, as when a fresh database is being made
                     self._miss(fault, pause)
                 await asyncio.sleep(pause)

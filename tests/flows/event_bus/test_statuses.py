@@ -63,6 +63,9 @@ def test_what_may_work_later_is_never_refused(status: int) -> None:
         (b'{"processAfterDelayMs": 1500}', "9", 1.5 * S),  # the body is the more exact one
         (b'{"processAfterDelayMs": 1e300}', "", 60 * S),
         (b'{"processAfterDelayMs": 99999999999999999999}', "", 60 * S),
+        (b'{"processAfterDelayMs": ' + b"9" * 400 + b"}", "", 60 * S),
+        (b"", "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", 5 * S),
+        (b"", "Mon, 01 Jan 2026 00:00:00 +99999999999999999999", 5 * S),
         (b'{"processAfterDelayMs": "soon"}', "9", 9 * S),
         (b'{"processAfterDelayMs": true}', "", 5 * S),
         (b'{"processAfterDelayMs": NaN}', "", 5 * S),
