@@ -187,7 +187,7 @@ def _alert(settings: Settings) -> Alert:
 
 def _settlement(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
     rules, book = settlement_rules(settings), Book(settings.database.url.get_secret_value())
-    # Longer than a confirmation may take: what a relay has claimed, it has sent or given back.
+    # Longer than a confirmation usually takes; while one takes longer, the relay renews its claim.
     relay = Relay(book, lease=settings.rabbit.publish_timeout * 2, poll=settings.database.poll)
     workers = Workers(book, bank_of(settings), relay)
     created = settling.flow(payment_tables.CREATED, rules, seal)

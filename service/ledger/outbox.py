@@ -74,6 +74,13 @@ async def mark_sent(book: Book, letters: Iterable[Claimed], now: datetime) -> No
         await connection.execute(step)
 
 
+async def renew(book: Book, letters: Iterable[Claimed], until: datetime) -> None:
+    """Still ours: the broker takes its time, and nobody else may send them meanwhile."""
+    step = update(OUTBOX).where(_among(letters), OUTBOX.c.sent_at.is_(None))
+    async with book.writing() as connection:
+        await connection.execute(step.values(claimed_until=until))
+
+
 async def release(book: Book, letters: Iterable[Claimed]) -> None:
     """These could not be sent: whoever is first may try again."""
     step = update(OUTBOX).where(_among(letters), OUTBOX.c.sent_at.is_(None))

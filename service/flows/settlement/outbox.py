@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 
 import structlog
@@ -15,8 +16,9 @@ from service.edge.post import NotSent, Post, Unroutable
 from service.flows.desk import Clock, utc_now
 from service.flows.room import Reception
 from service.flows.settlement.letters import for_the_post
+from service.ledger.away import LedgerAway
 from service.ledger.book import Book
-from service.ledger.outbox import Claimed, claim, forget, mark_sent, release
+from service.ledger.outbox import Claimed, claim, forget, mark_sent, release, renew
 
 BATCH = 100
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
@@ -65,12 +67,30 @@ class Relay:
         now = self._clock()
         await self._sweep(now)
         letters = await claim(self._book, now, now + self._lease, BATCH)
-        faults = await asyncio.gather(*(self._send(letter, post, mend) for letter in letters))
+        async with self._holding(letters):
+            faults = await asyncio.gather(*(self._send(letter, post, mend) for letter in letters))
         sent = [letter for letter, fault in zip(letters, faults, strict=True) if fault is None]
         if sent:
             await mark_sent(self._book, sent, self._clock())
         await self._give_back(letters, faults)
         return len(sent)
+
+    @asynccontextmanager
+    async def _holding(self, letters: Sequence[Claimed]) -> AsyncIterator[None]:
+        """Renew the claim while we wait: a broker under an alarm confirms when it is over, and a
+        second relay that took the letters for abandoned would send them twice."""
+        renewing = asyncio.ensure_future(self._renew(letters)) if letters else None
+        try:
+            yield
+        finally:
+            if renewing is not None:
+                renewing.cancel()
+
+    async def _renew(self, letters: Sequence[Claimed]) -> None:
+        while True:
+            await asyncio.sleep(self._lease.total_seconds() / 3)
+            with suppress(LedgerAway):
+                await renew(self._book, letters, self._clock() + self._lease)
 
     async def _send(self, letter: Claimed, post: Post, mend: Mend) -> NotSent | Unroutable | None:
         outgoing = letter.outgoing
