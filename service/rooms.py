@@ -10,6 +10,7 @@ from faststream.rabbit import QueueType, RabbitBroker
 
 from service.core.marks import Seal
 from service.flows.dlq_processor import consumers, drill
+from service.flows.dlq_processor import topology as processor_tables
 from service.flows.dlq_processor.policy import FindRoute, Rules, flow
 from service.flows.event_bus import consumers as bus
 from service.flows.event_bus import functions
@@ -20,8 +21,9 @@ from service.flows.event_bus.pages import announce
 from service.flows.event_bus.push import Endpoint, Pusher
 from service.flows.freeflow import consumers as events
 from service.flows.freeflow import handlers, policy
+from service.flows.freeflow import topology as event_tables
 from service.flows.freeflow.topology import DOMAINS
-from service.flows.room import Reception, Room
+from service.flows.room import DeadQueue, Reception, Room
 from service.flows.settlement import api as payments
 from service.flows.settlement import consumers as payment_desks
 from service.flows.settlement import policy as settling
@@ -70,7 +72,8 @@ def _dlq_processor(settings: Settings, seal: Seal, find: FindRoute) -> Room:
         if rules.drill:
             drill.subscribe(broker, rules)
 
-    return Room(processor.name, processor.topology, subscribe)
+    dead = DeadQueue(processor_tables.dead_queue(rules.kind).name)
+    return Room(processor.name, processor.topology, subscribe, dead=(dead,))
 
 
 def freeflow_rules(settings: Settings) -> policy.Rules:
@@ -88,7 +91,8 @@ def _freeflow(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
         desks = {domain: reception.desk(policy.flow(domain, rules, seal)) for domain in takers}
         events.subscribe(broker, desks, takers, rules, settings.freeflow.prefetch)
 
-    return Room(policy.NAME, rules.topology, subscribe)
+    dead = DeadQueue(event_tables.dead_queue(rules.kind).name)
+    return Room(policy.NAME, rules.topology, subscribe, dead=(dead,))
 
 
 def handler_faults(values: Mapping[str, object]) -> Iterator[Fault]:
@@ -131,7 +135,8 @@ def _event_bus(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
         await pusher.until_cancelled()
 
     topology = bus_tables.tables(names, rules.retry_after, rules.kind)
-    return Room(bus_policy.NAME, topology, subscribe, (hang_up,))
+    dead = tuple(DeadQueue(bus_tables.dead_queue(name, rules.kind).name) for name in names)
+    return Room(bus_policy.NAME, topology, subscribe, (hang_up,), dead=dead)
 
 
 def _doors(
@@ -212,6 +217,10 @@ def _settlement(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
         subscribe,
         work=(relay.run, hang_up_at_the_end),
         api=payments.router(book, relay.wake),
+        dead=tuple(
+            DeadQueue(payment_tables.dead_queue(topic, rules.kind).name)
+            for topic in (payment_tables.CREATED, payment_tables.REQUESTED)
+        ),
     )
 
 

@@ -32,12 +32,20 @@ class Reception:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadQueue:
+    """A queue whose letters the ledger takes in: for people, or (`discarded`) only as a record."""
+
+    name: str
+    discarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """A flow, ready to be opened: its topology, its subscribers, and work beside them.
 
     `work` runs as long as the service does; each is started with the service and cancelled with it,
     and must outlive any fault of the broker or the database by itself. `api` is what it answers
-    over HTTP.
+    over HTTP. `dead` names the queues in which its dead letters lie.
     """
 
     name: str
@@ -45,3 +53,4 @@ class Room:
     subscribe: Callable[[RabbitBroker, Reception], None]
     work: tuple[Callable[[Reception], Awaitable[None]], ...] = ()
     api: APIRouter | None = None
+    dead: tuple[DeadQueue, ...] = ()
