@@ -19,6 +19,7 @@ from pydantic import (
 
 from service.core import duration
 from service.core.route import ReturnTo, Route, RouteBook
+from service.settings.alerts import Alerts
 from service.settings.event_bus import EventBus
 from service.settings.freeflow import Freeflow
 from service.settings.kinds import (
@@ -176,6 +177,7 @@ class Settings(Section):
     freeflow: Freeflow = Field(default_factory=Freeflow)
     settlement: Settlement = Field(default_factory=Settlement)
     event_bus: EventBus = Field(default_factory=EventBus)
+    alerts: Alerts = Field(default_factory=Alerts)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)
