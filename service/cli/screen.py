@@ -26,6 +26,21 @@ OutputOption = Annotated[
 ]
 
 
+class Form(StrEnum):
+    """How a list is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    NDJSON = "ndjson"
+    ID = "id"
+
+
+FormOption = Annotated[
+    Form,
+    typer.Option("--output", "-o", help="table for people; json, ndjson or id for scripts."),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
     """The two streams of one command."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from faststream.asgi import AsgiResponse, get
@@ -62,6 +62,18 @@ class Metrics:
             buckets=LATE,
             registry=self.registry,
         )
+
+        self._waiting = Gauge(
+            "dlo_waiting_letters",
+            "Letters that wait for their retry, by how long they wait",
+            ("tier",),
+            registry=self.registry,
+        )
+
+    def waiting(self, depths: Mapping[str, float]) -> None:
+        """How many letters wait now."""
+        for tier, letters in depths.items():
+            self._waiting.labels(tier).set(letters)
 
     def watch(self, name: str, help_text: str, is_up: Callable[[], bool]) -> None:
         """A gauge that is 1 while something is up."""
