@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -16,6 +15,7 @@ from service.settings import project_root
 if TYPE_CHECKING:
     import httpx2
 
+WHOM = "dlo.whom"
 NOTE = (".dlo", "office.json")
 SECONDS = 30.0
 
@@ -135,7 +135,7 @@ class Caller:
 
 def caller(context: typer.Context) -> Caller:
     """Whom this command speaks to: the one named, else the one of this project."""
-    named = context.find_object(Whom) or Whom()
+    named: Whom = context.meta.get(WHOM, Whom())
     return Caller(named.url or _note() or _by_settings(), named.token)
 
 
@@ -143,8 +143,8 @@ def caller(context: typer.Context) -> Caller:
 class Whom:
     """What --url and --token said."""
 
-    url: str = os.environ.get("DLO_URL", "")
-    token: str = os.environ.get("DLO_TOKEN", "")
+    url: str = ""
+    token: str = ""
 
 
 def _note() -> str:

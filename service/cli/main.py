@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from service.cli import config, db, doctor, drill, simulate, topology
+from service.cli import causes, config, db, doctor, drill, letters, replays, routes, simulate
+from service.cli import status, topology
+from service.cli.anywhere import hoisted
+from service.cli.calling import WHOM, Refusal, Whom
 from service.cli.screen import open_screen
 from service.ledger.away import LedgerAway
 from service.settings import BadSettings
@@ -17,6 +20,13 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130
 app = typer.Typer(
     name="dlo", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
+app.command("status")(status.status)
+app.add_typer(causes.app, name="causes")
+app.add_typer(letters.app, name="letters")
+app.add_typer(replays.app, name="replays")
+app.add_typer(routes.app, name="routes")
+app.command("adopt")(status.adopt)
+app.command("audit")(status.audit)
 app.command("simulate")(simulate.simulate)
 app.command("drill")(drill.drill)
 app.command("doctor")(doctor.doctor)
@@ -34,6 +44,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def dlo(
     context: typer.Context,
+    url: Annotated[str, typer.Option(envvar="DLO_URL", help="The service to speak to.")] = "",
+    token: Annotated[
+        str, typer.Option(envvar="DLO_TOKEN", help="Who you are, where it asks.", show_envvar=True)
+    ] = "",
     no_color: Annotated[bool, typer.Option("--no-color", help="Plain text.")] = False,
     _version: Annotated[
         bool,
@@ -44,6 +58,7 @@ def dlo(
 ) -> None:
     """Dead Letter Office: delayed retries and dead letters for RabbitMQ."""
     context.obj = open_screen(color=not no_color)
+    context.meta[WHOM] = Whom(url, token)
 
 
 def main() -> None:
@@ -51,7 +66,9 @@ def main() -> None:
     # What libraries log on their way to an error is said by that error, in words.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        app()
+        app(args=hoisted(sys.argv[1:]))
+    except Refusal as refusal:
+        _end(str(refusal), refusal.code)
     except BadSettings as bad:
         _end(f"The settings cannot be used:\n{_indented(str(bad))}", USAGE)
     except LedgerAway as away:
