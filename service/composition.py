@@ -25,7 +25,9 @@ from service.edge.reading import Limits
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
+from service.front import routers
 from service.ledger.away import LedgerAway
+from service.ledger.book import Book
 from service.ledger.engine import is_sqlite
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
@@ -137,6 +139,8 @@ def _office(
 
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
+    checks = {"rabbitmq": rabbitmq, "database": database}
+    book = Book(settings.database.url.get_secret_value())
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
@@ -156,12 +160,13 @@ def _office(
         await asyncio.gather(*watching, return_exceptions=True)
         await opening.post.close()
         await routes.close()
+        await book.close()
 
     office = Office(
         opening.broker,
         asgi_routes=[
             ("/livez", livez),
-            ("/readyz", readyz({"rabbitmq": rabbitmq, "database": database})),
+            ("/readyz", readyz(checks)),
             ("/metrics", metrics_route(metrics)),
             ("/asyncapi.json", json_route(lambda: office.schema.to_specification().to_jsonable())),
         ],
@@ -172,7 +177,13 @@ def _office(
         specification=specification(opening.topology, VERSION),
     )
     office.opening = opening
-    office.api = create_api((room.api for room in rooms if room.api is not None), VERSION)
+    office.api = create_api(
+        (
+            *(room.api for room in rooms if room.api is not None),
+            *routers(settings, book, routes, opening.topology, checks, VERSION),
+        ),
+        VERSION,
+    )
     return office
 
 

@@ -78,6 +78,14 @@ def _letters() -> None:
     op.create_index("ix_letters_letter", "letters", ["letter"])
     for column in ("origin_queue", "routing_key", "flow"):
         op.create_index(f"ix_letters_{column}", "letters", [column, "number"])
+    some = sa.text("edited_from IS NOT NULL")
+    op.create_index(
+        "ix_letters_edited_from",
+        "letters",
+        ["edited_from"],
+        postgresql_where=some,
+        sqlite_where=some,
+    )
     op.create_table(
         "burials",
         sa.Column("letter", NUMBER, autoincrement=False, nullable=False),

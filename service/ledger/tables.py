@@ -113,6 +113,12 @@ LETTERS = Table(
     Index("ix_letters_routing_key", "routing_key", "number"),
     Index("ix_letters_flow", "flow", "number"),
     Index("ix_letters_letter", "letter"),
+    Index(
+        "ix_letters_edited_from",
+        "edited_from",
+        postgresql_where=text("edited_from IS NOT NULL"),
+        sqlite_where=text("edited_from IS NOT NULL"),
+    ),
 )
 
 # The burials before the newest one, which is in the letter's own row: most letters have one burial.
