@@ -1,4 +1,4 @@
-"""Options that may stand anywhere on the command line: `dlo causes list --url …` is `dlo --url … causes list`."""
+"""Options that may stand anywhere: `dlo causes list --url …` is `dlo --url … causes list`."""
 
 from __future__ import annotations
 

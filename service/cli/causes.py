@@ -40,7 +40,9 @@ def list_(
         list[str] | None,
         typer.Option(help="new, acknowledged, muted, resolved or regressed; repeat."),
     ] = None,
-    text: Annotated[str | None, typer.Option(help="With this in title, note or error type.")] = None,
+    text: Annotated[
+        str | None, typer.Option(help="With this in title, note or error type.")
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also those without open letters.")] = False,
     limit: LimitOption = 50,
     output: FormOption = Form.TABLE,
@@ -174,4 +176,7 @@ def _rows(cause: Any) -> Iterator[tuple[str, object]]:
     yield "owner", cause["owner"]
     yield "note", cause["note"]
     for line in cause.get("breakdown", {}).get("lines", ()):
-        yield "from", f"{line['letters']} × {line['routing_key'] or '(no key)'} in {line['origin_queue']}"
+        yield (
+            "from",
+            f"{line['letters']} × {line['routing_key'] or '(no key)'} in {line['origin_queue']}",
+        )

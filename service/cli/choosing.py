@@ -40,18 +40,23 @@ def _option(name: str, says: str, **more: Any) -> Any:
 
 OPTIONS: Mapping[str, Any] = {
     "state": Annotated[
-        list[str] | None, _option("state", "parked, back, sent, handled, quiet or discarded; repeat.")
+        list[str] | None,
+        _option("state", "parked, back, sent, handled, quiet or discarded; repeat."),
     ],
     "flow": Annotated[str | None, _option("flow", "Of this flow.")],
     "queue": Annotated[str | None, _option("queue", "Taken from this dead queue.")],
-    "origin_queue": Annotated[str | None, _option("origin", "Died in this queue.", metavar="QUEUE")],
+    "origin_queue": Annotated[
+        str | None, _option("origin", "Died in this queue.", metavar="QUEUE")
+    ],
     "routing_key": Annotated[str | None, _option("key", "With this routing key.")],
     "cause": Annotated[str | None, _option("cause", "Of this cause.")],
     "letter": Annotated[str | None, _option("letter", "With this message id.")],
     "error_type": Annotated[str | None, _option("error-type", "Failed with this type of error.")],
     "header": Annotated[
         str | None,
-        _option("header", "With this header.", metavar="NAME=VALUE", callback=lambda v: v and _header(v)),
+        _option(
+            "header", "With this header.", metavar="NAME=VALUE", callback=lambda v: v and _header(v)
+        ),
     ],
     "text": Annotated[str | None, _option("text", "With this in error, reason or message id.")],
     "since": Annotated[
@@ -90,5 +95,7 @@ def choosing(command: Callable[..., None]) -> Callable[..., None]:
 def chosen(ids: list[str] | None, wanted: Wanted) -> Wanted:
     """Ids or a filter; a command that acts on letters does not take all of them by silence."""
     if not ids and not wanted:
-        raise typer.BadParameter("name letters by their ids, or choose them: --cause, --queue, --since …")
+        raise typer.BadParameter(
+            "name letters by their ids, or choose them: --cause, --queue, --since …"
+        )
     return {**wanted, "id": ids} if ids else wanted

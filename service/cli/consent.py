@@ -16,14 +16,23 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be 
 Why = Annotated[str, typer.Option("--why", help="Why, for the audit.", metavar="TEXT")]
 
 
-def consent(screen: Screen, question: str, *, yes: bool) -> None:
-    """Go on only with a yes; without a terminal nobody can be asked."""
-    if yes:
+def must_be_asked(screen: Screen, *, yes: bool) -> None:
+    """Without a terminal nobody can be asked: then the command itself must say yes, or nothing is done."""
+    if yes or (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        screen.say(f"{question} Nobody can be asked here, and nothing was done. To do it, type:")
-        screen.say(f"  {shlex.join(['dlo', *sys.argv[1:], '--yes'])}")
-        raise typer.Exit(Exit.USAGE)
-    if not typer.confirm(question, default=False, err=True):
+    screen.say("Nobody can be asked here, so nothing was done. To do it without asking, type:")
+    screen.say(f"  {shlex.join(['dlo', *sys.argv[1:], '--yes'])}")
+    raise typer.Exit(Exit.USAGE)
+
+
+def consent(screen: Screen, question: str, *, yes: bool) -> None:
+    """Go on only with a yes."""
+    must_be_asked(screen, yes=yes)
+    if not yes and not typer.confirm(question, default=False, err=True):
         screen.say("nothing was done")
         raise typer.Exit(Exit.FAILED)
+
+
+def said(why: str) -> str:
+    """The audit wants a reason; a command without one says so."""
+    return why or "(no reason given)"

@@ -12,10 +12,10 @@ import typer
 from service.cli import replaying
 from service.cli.calling import Exit, Refusal, caller
 from service.cli.choosing import Wanted, choosing, chosen
-from service.cli.consent import DryRun, Why, Yes, consent
+from service.cli.consent import DryRun, Why, Yes, consent, must_be_asked, said
 from service.cli.listing import LimitOption, facts, moment, short
 from service.cli.listing import show as show_list
-from service.cli.screen import Form, FormOption, Screen, screen_of
+from service.cli.screen import Form, FormOption, screen_of
 
 LETTERS = "/api/v1/letters"
 app = typer.Typer(no_args_is_help=True, help="The dead letters.")
@@ -81,9 +81,7 @@ def replay(
     output: FormOption = Form.TABLE,
 ) -> None:
     """Send letters back, governed: plan, canary, rate, automatic stop."""
-    request = replaying.request(
-        chosen(ids, wanted), rate, canary, stop, window, attempts, to, why
-    )
+    request = replaying.request(chosen(ids, wanted), rate, canary, stop, window, attempts, to, why)
     replaying.replay(context, request, dry_run=dry_run, yes=yes, wait=not no_wait, form=output)
 
 
@@ -143,7 +141,9 @@ def move(
 ) -> None:
     """Discard or restore: count, ask, do exactly that many."""
     screen, service = screen_of(context), caller(context)
-    request: dict[str, Any] = {"filter": wanted, "why": why}
+    if not dry_run:
+        must_be_asked(screen, yes=yes)
+    request: dict[str, Any] = {"filter": wanted, "why": said(why)}
     many = service.post(f"{LETTERS}/{verb}", {**request, "dry_run": True})["letters"]
     if dry_run:
         screen.json({"letters": many})
@@ -165,7 +165,9 @@ def letters(many: int) -> str:
 def _path(id_: str) -> str:
     """An id as it stands in a URL; anything else is nobody's."""
     if not id_.isalnum() or not id_.isascii():
-        raise Refusal(f"There is no letter {short(id_)!r}: ids are 32 digits and letters a–f.", Exit.NOT_FOUND)
+        raise Refusal(
+            f"There is no letter {short(id_)!r}: ids are 32 digits and letters a–f.", Exit.NOT_FOUND
+        )
     return id_
 
 
@@ -185,7 +187,10 @@ def _rows(letter: Any) -> Iterator[tuple[str, object]]:
     yield "cause", letter["cause"]
     yield "error", _error(letter)
     yield "place", letter["place"]
-    yield "retries, burials, replays", f"{letter['retries']}, {letter['burials']}, {letter['replays']}"
+    yield (
+        "retries, burials, replays",
+        f"{letter['retries']}, {letter['burials']}, {letter['replays']}",
+    )
     yield "first failure", moment(letter["first_failure"])
     yield "buried", moment(letter["buried_at"])
     yield "body", f"{letter['size']} bytes {letter['content_type']}"

@@ -7,8 +7,19 @@ from typing import Annotated
 
 import typer
 
-from service.cli import causes, config, db, doctor, drill, letters, replays, routes, simulate
-from service.cli import status, topology
+from service.cli import (
+    causes,
+    config,
+    db,
+    doctor,
+    drill,
+    letters,
+    replays,
+    routes,
+    simulate,
+    status,
+    topology,
+)
 from service.cli.anywhere import hoisted
 from service.cli.calling import WHOM, Refusal, Whom
 from service.cli.screen import open_screen

@@ -68,8 +68,8 @@ def remove(context: typer.Context, key: Key, yes: Yes = False) -> None:
     screen.say(f"{key}: removed")
 
 
-@app.command()
-def test(context: typer.Context, key: Key, output: FormOption = Form.TABLE) -> None:
+@app.command("test")
+def try_(context: typer.Context, key: Key, output: FormOption = Form.TABLE) -> None:
     """Say which route takes a key, and what would happen when to a letter that always fails."""
     tested = caller(context).get(f"{ROUTES}/test", {"key": key})
     facts(screen_of(context), output, {"id": tested["route"], **tested}, _rows(tested))

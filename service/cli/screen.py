@@ -49,8 +49,9 @@ class Screen:
     stderr: Console
 
     def table(self, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        """A table on stdout."""
-        table = Table(*heads, box=None, pad_edge=False, header_style="bold")
+        """A table on stdout; without a head where its columns have no names."""
+        names = tuple(heads)
+        table = Table(*names, box=None, pad_edge=False, header_style="bold", show_header=any(names))
         for row in rows:
             table.add_row(*row)
         self.stdout.print(table, markup=False, highlight=False)
