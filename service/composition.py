@@ -9,7 +9,7 @@ from contextlib import suppress
 from importlib.metadata import version
 
 import structlog
-from fastapi import FastAPI
+from faststream._internal.basic_types import SettingField
 from faststream.asgi import AsgiFastStream
 from faststream.asgi.types import Receive, Scope, Send
 from faststream.rabbit import Channel, RabbitBroker
@@ -25,19 +25,23 @@ from service.edge.reading import Limits
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
-from service.front import routers
+from service.front import door_of, routers
 from service.ledger.away import LedgerAway
 from service.ledger.book import Book
 from service.ledger.engine import is_sqlite
+from service.ledger.figures import pulse
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
 from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
 from service.web.api import create_api
+from service.web.farewell import Farewell
+from service.web.guard import Guard
 from service.web.health import Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
+from service.web.streams import Streams
 
 VERSION = version("dead-letter-office")
 PATIENCE = 15.0
@@ -47,11 +51,20 @@ class Office(AsgiFastStream):
     """The service: HTTP at once, consuming as soon as RabbitMQ and the ledger let it."""
 
     opening: Opening
-    api: FastAPI
+    guard: Guard
 
     async def not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
         """FastStream's own paths are exact and few: all others are the API's."""
-        await self.api(scope, receive, send)
+        await self.guard(scope, receive, send)
+
+    async def run(
+        self,
+        log_level: int = logging.INFO,
+        run_extra_options: dict[str, SettingField] | None = None,
+    ) -> None:
+        """With the address that really connected: uvicorn would believe a forwarded one."""
+        self.guard.sees_peers = True
+        await super().run(log_level, {**(run_extra_options or {}), "proxy_headers": False})
 
     async def _start_broker(self) -> None:
         """FastStream would try once and then serve without consuming: we try until it works."""
@@ -141,20 +154,25 @@ def _office(
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
     checks = {"rabbitmq": rabbitmq, "database": database}
     book = Book(settings.database.url.get_secret_value())
+    streams = Streams(lambda: pulse(book), checks)
+    farewell = Farewell(streams.close)
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
         # A line for every health check is a line too many.
         logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+        farewell.listen()
         beside = [work(reception) for room in rooms for work in room.work]
         watching.extend(
             map(asyncio.ensure_future, [_watch(settings, routes), opening.keep_standing(), *beside])
         )
 
     async def stop_intake() -> None:
+        streams.close()
         await opening.stop_intake()
 
     async def stop() -> None:
+        farewell.forget()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
@@ -177,13 +195,15 @@ def _office(
         specification=specification(opening.topology, VERSION),
     )
     office.opening = opening
-    office.api = create_api(
+    api = create_api(
         (
             *(room.api for room in rooms if room.api is not None),
-            *routers(settings, book, routes, opening.topology, checks, VERSION),
+            # The replays' router stands here.
+            *routers(settings, book, routes, opening.topology, checks, streams, VERSION),
         ),
         VERSION,
     )
+    office.guard = Guard(api, door_of(settings))
     return office
 
 

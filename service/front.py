@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
+from typing import assert_never
 
 from fastapi import APIRouter
 
@@ -19,12 +22,15 @@ from service.ledger.letters import Letter
 from service.ledger.moments import utc
 from service.ledger.routes import Routes
 from service.settings import Settings
+from service.settings.auth import TokenSetting
 from service.topology.faults import faults
 from service.topology.tables import Topology
+from service.web.access import Person, Role
 from service.web.api import (
     adopted,
     audit,
     causes,
+    events,
     letter_copies,
     letters,
     routes,
@@ -32,7 +38,9 @@ from service.web.api import (
     topology,
 )
 from service.web.api.why import Rule
+from service.web.guard import Door, Loopback, Proxy, Token, Tokens
 from service.web.health import Check
+from service.web.streams import Streams
 
 
 def routers(
@@ -41,6 +49,7 @@ def routers(
     snapshot: Routes,
     tables: Topology,
     checks: Mapping[str, Check],
+    streams: Streams,
     version: str,
 ) -> Iterator[APIRouter]:
     """Every router but those of the rooms."""
@@ -56,7 +65,30 @@ def routers(
     yield routes.router(book, rules)
     yield topology.router(tables, faults(tables))
     yield adopted.router(Adopting(book, settings))
+    yield events.router(streams)
     yield status.router(book, checks, version, may_edit=may_edit)
+
+
+def door_of(settings: Settings) -> Door:
+    """How people come in."""
+    own = settings.auth
+    match own.mode:
+        case "none":
+            return Loopback()
+        case "token":
+            return Tokens(tuple(map(_token, own.tokens)))
+        case "proxy":
+            networks = tuple(ipaddress.ip_network(address) for address in own.trusted)
+            return Proxy(own.proxy_header, own.proxy_role_header, networks)
+        case never:
+            assert_never(never)
+
+
+def _token(setting: TokenSetting) -> Token:
+    given = setting.token.get_secret_value().encode() if setting.token else b""
+    known = setting.sha256.get_secret_value() if setting.sha256 else ""
+    digest = bytes.fromhex(known) if known else sha256(given).digest()
+    return Token(Person(setting.name, Role(setting.role)), digest)
 
 
 def route_rules(settings: Settings) -> routes.Rules:

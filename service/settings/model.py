@@ -20,6 +20,7 @@ from pydantic import (
 from service.core import duration
 from service.core.route import ReturnTo, Route, RouteBook
 from service.settings.alerts import Alerts
+from service.settings.auth import Auth
 from service.settings.event_bus import EventBus
 from service.settings.freeflow import Freeflow
 from service.settings.kinds import (
@@ -179,6 +180,7 @@ class Settings(Section):
     event_bus: EventBus = Field(default_factory=EventBus)
     alerts: Alerts = Field(default_factory=Alerts)
     web: Web = Field(default_factory=Web)
+    auth: Auth = Field(default_factory=Auth)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)
     routes: RouteTable = Field(default_factory=dict)
