@@ -162,6 +162,7 @@ def _replays() -> None:
         sa.UniqueConstraint("idempotency_key", name="uq_replays_idempotency_key"),
     )
     op.create_index("ix_replays_state", "replays", ["state", "number"])
+    op.create_index("ix_replays_ended_at", "replays", ["ended_at"])
     op.create_table(
         "replay_items",
         sa.Column("replay", sa.String(16), nullable=False),

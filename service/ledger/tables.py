@@ -197,6 +197,7 @@ REPLAYS = Table(
     Column("runner", Text, nullable=True),
     Column("runner_until", MOMENT, nullable=True),
     Index("ix_replays_state", "state", "number"),
+    Index("ix_replays_ended_at", "ended_at"),  # what is still to be run
 )
 
 REPLAY_ITEMS = Table(
