@@ -69,9 +69,10 @@ async def ramp(book: Book, job: str, now: datetime) -> None:
 
 async def say(book: Book, job: str, says: str) -> None:
     """Why it does not get on."""
+    said = clean(says)
     async with book.writing() as connection:
-        step = update(REPLAYS).where(REPLAYS.c.id == job, REPLAYS.c.says != says)
-        await connection.execute(step.values(says=clean(says)))
+        step = update(REPLAYS).where(REPLAYS.c.id == job, REPLAYS.c.says != said)
+        await connection.execute(step.values(says=said))
 
 
 async def rest(book: Book, job: str, state: ReplayState) -> None:
