@@ -15,6 +15,7 @@ from faststream.asgi.types import Receive, Scope, Send
 from faststream.rabbit import Channel, RabbitBroker
 from yarl import URL
 
+from service.archive import Archive, open_archive
 from service.core.route import Route, find_route
 from service.edge import tolerance
 from service.edge.asyncapi import json_route, specification
@@ -45,6 +46,7 @@ class Office(AsgiFastStream):
     """The service: HTTP at once, consuming as soon as RabbitMQ and the ledger let it."""
 
     opening: Opening
+    archive: Archive
     api: FastAPI
 
     async def not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,6 +56,8 @@ class Office(AsgiFastStream):
     async def _start_broker(self) -> None:
         """FastStream would try once and then serve without consuming: we try until it works."""
         await self.opening.run()
+        if self.archive.intake is not None:
+            self.archive.intake.start()
 
 
 def create(settings: Settings) -> Office:
@@ -71,7 +75,8 @@ def create(settings: Settings) -> Office:
     )
     for room in rooms:
         room.subscribe(opening.broker, reception)
-    return _office(settings, rooms, reception, opening, routes, metrics)
+    archive = open_archive(settings, rooms, topology, metrics)
+    return _office(settings, rooms, reception, opening, routes, metrics, archive)
 
 
 def quiet_collector() -> None:
@@ -128,6 +133,7 @@ def _office(
     opening: Opening,
     routes: Routes,
     metrics: Metrics,
+    archive: Archive,
 ) -> Office:
     def rabbitmq() -> Health:
         return _rabbitmq(opening)
@@ -143,12 +149,11 @@ def _office(
         # A line for every health check is a line too many.
         logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
         beside = [work(reception) for room in rooms for work in room.work]
-        watching.extend(
-            map(asyncio.ensure_future, [_watch(settings, routes), opening.keep_standing(), *beside])
-        )
+        own = [_watch(settings, routes), opening.keep_standing(), archive.sweeper.run()]
+        watching.extend(map(asyncio.ensure_future, [*own, *beside]))
 
     async def stop_intake() -> None:
-        await opening.stop_intake()
+        await asyncio.gather(opening.stop_intake(), archive.stop_intake())
 
     async def stop() -> None:
         for task in watching:
@@ -156,12 +161,14 @@ def _office(
         await asyncio.gather(*watching, return_exceptions=True)
         await opening.post.close()
         await routes.close()
+        await archive.book.close()
 
+    parts = {"rabbitmq": rabbitmq, "database": database, "intake": archive.health}
     office = Office(
         opening.broker,
         asgi_routes=[
             ("/livez", livez),
-            ("/readyz", readyz({"rabbitmq": rabbitmq, "database": database})),
+            ("/readyz", readyz(parts)),
             ("/metrics", metrics_route(metrics)),
             ("/asyncapi.json", json_route(lambda: office.schema.to_specification().to_jsonable())),
         ],
@@ -171,7 +178,7 @@ def _office(
         after_shutdown=[stop],
         specification=specification(opening.topology, VERSION),
     )
-    office.opening = opening
+    office.opening, office.archive = opening, archive
     office.api = create_api((room.api for room in rooms if room.api is not None), VERSION)
     return office
 

@@ -78,6 +78,10 @@ def _letters() -> None:
     op.create_index("ix_letters_letter", "letters", ["letter"])
     for column in ("origin_queue", "routing_key", "flow"):
         op.create_index(f"ix_letters_{column}", "letters", [column, "number"])
+    done = sa.text("state IN ('handled', 'quiet', 'discarded')")
+    op.create_index(
+        "ix_letters_done", "letters", ["changed_at"], postgresql_where=done, sqlite_where=done
+    )
     op.create_table(
         "burials",
         sa.Column("letter", NUMBER, autoincrement=False, nullable=False),

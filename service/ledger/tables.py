@@ -112,6 +112,13 @@ LETTERS = Table(
     Index("ix_letters_routing_key", "routing_key", "number"),
     Index("ix_letters_flow", "flow", "number"),
     Index("ix_letters_letter", "letter"),
+    # What the sweeper looks for; a letter that needs somebody is not in it, and costs nothing here.
+    Index(
+        "ix_letters_done",
+        "changed_at",
+        postgresql_where=text("state IN ('handled', 'quiet', 'discarded')"),
+        sqlite_where=text("state IN ('handled', 'quiet', 'discarded')"),
+    ),
 )
 
 # The burials before the newest one, which is in the letter's own row: most letters have one burial.
