@@ -26,6 +26,7 @@ from service.edge.reading import Limits
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
+from service.front import routers
 from service.ledger.away import LedgerAway
 from service.ledger.engine import is_sqlite
 from service.ledger.routes import Away, Routes
@@ -143,6 +144,7 @@ def _office(
 
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
+    checks = {"rabbitmq": rabbitmq, "database": database, "intake": archive.health}
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
@@ -163,12 +165,11 @@ def _office(
         await routes.close()
         await archive.book.close()
 
-    parts = {"rabbitmq": rabbitmq, "database": database, "intake": archive.health}
     office = Office(
         opening.broker,
         asgi_routes=[
             ("/livez", livez),
-            ("/readyz", readyz(parts)),
+            ("/readyz", readyz(checks)),
             ("/metrics", metrics_route(metrics)),
             ("/asyncapi.json", json_route(lambda: office.schema.to_specification().to_jsonable())),
         ],
@@ -179,7 +180,13 @@ def _office(
         specification=specification(opening.topology, VERSION),
     )
     office.opening, office.archive = opening, archive
-    office.api = create_api((room.api for room in rooms if room.api is not None), VERSION)
+    office.api = create_api(
+        (
+            *(room.api for room in rooms if room.api is not None),
+            *routers(settings, archive.book, routes, opening.topology, checks, VERSION),
+        ),
+        VERSION,
+    )
     return office
 
 

@@ -82,6 +82,14 @@ def _letters() -> None:
     op.create_index(
         "ix_letters_done", "letters", ["changed_at"], postgresql_where=done, sqlite_where=done
     )
+    some = sa.text("edited_from IS NOT NULL")
+    op.create_index(
+        "ix_letters_edited_from",
+        "letters",
+        ["edited_from"],
+        postgresql_where=some,
+        sqlite_where=some,
+    )
     op.create_table(
         "burials",
         sa.Column("letter", NUMBER, autoincrement=False, nullable=False),

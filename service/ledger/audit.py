@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from service.ledger.book import Book
+from service.ledger.moments import utc
 from service.ledger.tables import AUDIT
 
 LONGEST = 2_000
@@ -26,6 +29,24 @@ class Deed:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the audit."""
+
+    number: int
+    at: datetime
+    deed: Deed
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which lines: every field that is given must hold."""
+
+    who: str | None = None
+    action: str | None = None
+    subject: str | None = None
+
+
 async def write(connection: AsyncConnection, deed: Deed, at: datetime) -> None:
     """Add the line, inside the transaction of the verb that does the deed: both or neither."""
     row = AUDIT.insert().values(
@@ -38,6 +59,26 @@ async def write(connection: AsyncConnection, deed: Deed, at: datetime) -> None:
         details=dict(deed.details),
     )
     await connection.execute(row)
+
+
+async def page(book: Book, asked: Asked, before: int | None, limit: int) -> tuple[Entry, ...]:
+    """The next lines, newest first."""
+    query = select(AUDIT).order_by(AUDIT.c.number.desc()).limit(limit)
+    for name in ("who", "action", "subject"):
+        if (value := getattr(asked, name)) is not None:
+            query = query.where(AUDIT.c[name] == value)
+    if before is not None:
+        query = query.where(AUDIT.c.number < before)
+    async with book.reading() as connection:
+        rows = (await connection.execute(query)).all()
+    return tuple(
+        Entry(
+            row.number,
+            utc(row.at),
+            Deed(row.who, row.action, row.subject, row.how_many, row.why, row.details),
+        )
+        for row in rows
+    )
 
 
 def clean(text: str) -> str:

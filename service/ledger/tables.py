@@ -119,6 +119,12 @@ LETTERS = Table(
         postgresql_where=text("state IN ('handled', 'quiet', 'discarded')"),
         sqlite_where=text("state IN ('handled', 'quiet', 'discarded')"),
     ),
+    Index(
+        "ix_letters_edited_from",
+        "edited_from",
+        postgresql_where=text("edited_from IS NOT NULL"),
+        sqlite_where=text("edited_from IS NOT NULL"),
+    ),
 )
 
 # The burials before the newest one, which is in the letter's own row: most letters have one burial.

@@ -12,6 +12,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as AnyHTTPException
 
+from service.ledger.away import LedgerAway
+
 JSON = "application/problem+json"
 NO_HINT = "The API's own description is at /api/openapi.json."
 
@@ -61,6 +63,7 @@ def answer_problems(app: FastAPI) -> None:
     """Have every error of this application answered as a problem."""
     app.add_exception_handler(AnyHTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(LedgerAway, _away)
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
@@ -89,6 +92,19 @@ async def _invalid(_request: Request, error: Exception) -> JSONResponse:
             hint="Correct what `errors` names and send it again.",
             errors=wrong[:20],
         )
+    )
+
+
+async def _away(_request: Request, _error: Exception) -> JSONResponse:
+    """Which database, and what is wrong with it, is for `/readyz` to say."""
+    return _answer(
+        ProblemBody(
+            title="The ledger is away",
+            status=503,
+            detail="The database cannot be used now, or took too long; nothing was changed.",
+            hint="Try again; /readyz says what is wrong. A narrower filter is answered sooner.",
+        ),
+        {"Retry-After": "5"},
     )
 
 

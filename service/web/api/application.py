@@ -1,7 +1,8 @@
-"""The HTTP API: one FastAPI application out of the routers that the rooms bring."""
+"""The HTTP API: one FastAPI application out of the routers that it is given."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from fastapi import APIRouter, FastAPI
@@ -10,6 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.web.problems import Problem, answer_problems
 
 LARGEST = 64 * 1024  # bytes of a request
+LARGEST_EDIT = 16 * 1024 * 1024
+IMPORT = "/api/v1/letters/import"  # is read line by line, with a bound for each
+EDIT = re.compile(r"/api/v1/letters/[0-9a-f]{32}/edit")
 
 
 def create_api(routers: Iterable[APIRouter], version: str) -> FastAPI:
@@ -36,23 +40,26 @@ class Bounded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Count what is received; what is too much is a problem where the body is read."""
-        seen = 0
+        if scope["type"] != "http" or scope["path"] == IMPORT:
+            await self._app(scope, receive, send)
+            return
+        seen, largest = 0, LARGEST_EDIT if EDIT.fullmatch(scope["path"]) else LARGEST
 
         async def bounded() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > LARGEST:
-                raise _too_large()
+            if seen > largest:
+                raise _too_large(largest)
             return message
 
         await self._app(scope, bounded, send)
 
 
-def _too_large() -> Problem:
+def _too_large(largest: int) -> Problem:
     return Problem(
         413,
         "The request is too large",
-        f"A request has at most {LARGEST} bytes.",
+        f"This request has at most {largest} bytes.",
         hint="Send less.",
     )
