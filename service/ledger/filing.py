@@ -21,9 +21,11 @@ from service.ledger.contention import until_alone
 from service.ledger.counting import count_causes
 from service.ledger.inserting import insert_new
 from service.ledger.recurrence import Known
+from service.ledger.results import Back, note_back
 from service.ledger.tables import LETTERS, REPLAY_ITEMS
 
-REPLAYED = (LetterState.SENT, LetterState.HANDLED, LetterState.QUIET, LetterState.BACK)
+ON_THEIR_WAY = (LetterState.SENT, LetterState.HANDLED, LetterState.QUIET)
+REPLAYED = (*ON_THEIR_WAY, LetterState.BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,16 @@ class Filed:
     """Letters that were buried once more."""
     copies: int = 0
     """Burials that were known already."""
+    back: int = 0
+    """Of those buried once more, the ones that a replay had sent."""
 
     def __add__(self, other: Filed) -> Filed:
-        return Filed(self.new + other.new, self.again + other.again, self.copies + other.copies)
+        new, again, copies = (
+            self.new + other.new,
+            self.again + other.again,
+            self.copies + other.copies,
+        )
+        return Filed(new, again, copies, self.back + other.back)
 
 
 async def file(book: Book, burials: Sequence[Burial], now: datetime) -> Filed:
@@ -54,20 +63,21 @@ async def file(book: Book, burials: Sequence[Burial], now: datetime) -> Filed:
 async def _file(connection: AsyncConnection, burials: Sequence[Burial], now: datetime) -> Filed:
     burials = await _recognised(connection, burials)
     counted: list[Burial] = []
+    backs: list[Back] = []
     filed, left = Filed(), burials
     while left:
         known = await recurrence.known(connection, {burial.id for burial in left})
         first, later = _first_of_each(burial for burial in left if burial.id not in known)
         mine = await insert_new(connection, first, now)
         counted += [burial for burial in first if burial.id in mine]
-        again = await _merge(connection, [b for b in left if b.id in known], known, now)
+        again = await _merge(connection, [b for b in left if b.id in known], known, backs, now)
         counted += again
         copies = sum(burial.id in known for burial in left) - len(again)
         filed += Filed(len(mine), len(again), copies)
         # Another process filed these letters since we looked, or this batch did: look again.
         left = [burial for burial in first if burial.id not in mine] + later
     await count_causes(connection, counted, now)
-    return filed
+    return filed + Filed(back=await note_back(connection, backs, now))
 
 
 async def _recognised(connection: AsyncConnection, burials: Sequence[Burial]) -> Sequence[Burial]:
@@ -99,7 +109,11 @@ def _first_of_each(burials: Iterable[Burial]) -> tuple[list[Burial], list[Burial
 
 
 async def _merge(
-    connection: AsyncConnection, burials: Iterable[Burial], known: dict[str, Known], now: datetime
+    connection: AsyncConnection,
+    burials: Iterable[Burial],
+    known: dict[str, Known],
+    backs: list[Back],
+    now: datetime,
 ) -> list[Burial]:
     """Bury letters again that have a row; the burials that counted."""
     counted = []
@@ -108,6 +122,8 @@ async def _merge(
         if _is_copy(burial, row):
             continue
         state = _state(burial, row)
+        if burial.sent is not None or row.state in ON_THEIR_WAY:
+            backs.append(Back(row.number, row.replay, burial.sent, burial.reason))
         known[burial.id] = await recurrence.bury_again(connection, row, burial, state, now)
         counted.append(burial)
     return counted

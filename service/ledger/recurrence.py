@@ -10,12 +10,11 @@ from datetime import datetime
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from service.core.states import ItemState, LetterState
-from service.ledger.burial import Burial, Sent
-from service.ledger.tables import BURIALS, LETTERS, REPLAY_ITEMS
+from service.core.states import LetterState
+from service.ledger.burial import Burial
+from service.ledger.tables import BURIALS, LETTERS
 
 HISTORY = ("digest", "buried_at", "cause", "reason", "error_type", "error", "retries", "replay")
-ENDED_BY_A_BURIAL = (ItemState.CLAIMED, ItemState.SENT, ItemState.HANDLED, ItemState.QUIET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +26,19 @@ class Known:
     burials: int
     digests: frozenset[bytes]
     """Of every burial so far."""
+    replay: str | None = None
+    """The job that holds it, or held it last."""
 
 
 async def known(connection: AsyncConnection, ids: Collection[str]) -> dict[str, Known]:
     """The rows of these letters, locked in one order until the transaction ends."""
-    columns = (LETTERS.c.id, LETTERS.c.number, LETTERS.c.state, LETTERS.c.burials, LETTERS.c.digest)
-    wanted = select(*columns).where(LETTERS.c.id.in_(ids)).order_by(LETTERS.c.id).with_for_update()
+    names = ("id", "number", "state", "burials", "digest", "replay")
+    wanted = (
+        select(*(LETTERS.c[name] for name in names))
+        .where(LETTERS.c.id.in_(ids))
+        .order_by(LETTERS.c.id)
+        .with_for_update()
+    )
     rows = (await connection.execute(wanted)).all()
     older = await _older(connection, [row.number for row in rows if row.burials > 1])
     return {
@@ -41,6 +47,7 @@ async def known(connection: AsyncConnection, ids: Collection[str]) -> dict[str, 
             LetterState(row.state),
             row.burials,
             frozenset((row.digest, *older.get(row.number, ()))),
+            row.replay,
         )
         for row in rows
     }
@@ -56,8 +63,6 @@ async def bury_again(
         insert(BURIALS).from_select(["letter", "burial", *HISTORY], history.where(here))
     )
     await connection.execute(update(LETTERS).where(here).values(**_newest(burial, state, now)))
-    if burial.sent is not None:
-        await _came_back(connection, burial.sent, now)
     digests = row.digests | {burial.digest}
     return replace(row, state=state, burials=row.burials + 1, digests=digests)
 
@@ -85,11 +90,3 @@ def _newest(burial: Burial, state: LetterState, now: datetime) -> dict[str, obje
         "buried_at": now,
         "changed_at": now,
     }
-
-
-async def _came_back(connection: AsyncConnection, sent: Sent, now: datetime) -> None:
-    """What the replay believed of this letter, its burial knows better."""
-    item = (REPLAY_ITEMS.c.replay == sent.replay) & (REPLAY_ITEMS.c.position == sent.position)
-    open_ = REPLAY_ITEMS.c.state.in_([state.value for state in ENDED_BY_A_BURIAL])
-    step = update(REPLAY_ITEMS).where(item, open_)
-    await connection.execute(step.values(state=ItemState.BACK.value, ended_at=now))

@@ -14,6 +14,7 @@ from service.core.states import ItemState, LetterState
 from service.ledger.again import again
 from service.ledger.audit import clean
 from service.ledger.book import Book
+from service.ledger.burial import Sent
 from service.ledger.tables import LETTERS, REPLAY_ITEMS
 
 # Out of these a letter may come back. `claimed`: consumers are quicker than our own note that it was
@@ -30,7 +31,7 @@ class Back:
     """Its row's number."""
     replay: str | None
     """The job that its row names."""
-    replayed: Replayed | None = None
+    sent: Sent | None = None
     """The job that its mark names, if our key vouches for it."""
     says: str = ""
 
@@ -40,12 +41,12 @@ async def note_back(connection: AsyncConnection, backs: Sequence[Back], now: dat
 
     It makes no difference whether the job has noted before that it sent them.
     """
-    marked = [back for back in backs if back.replayed is not None]
-    plain = [back for back in backs if back.replayed is None and back.replay]
+    marked = [back for back in backs if back.sent is not None]
+    plain = [back for back in backs if back.sent is None and back.replay]
     if not marked and not plain:
         return 0
     own, noted = REPLAY_ITEMS.c, 0
-    by_mark = [(back.replayed.job, back.replayed.position) for back in marked if back.replayed]
+    by_mark = [(back.sent.replay, back.sent.position) for back in marked if back.sent]
     by_row = [(back.replay, back.letter) for back in plain]
     for key, found, values in (
         (tuple_(own.replay, own.position), marked, by_mark),

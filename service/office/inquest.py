@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -13,6 +13,7 @@ from service.core.fingerprint import Failure, cause_of
 from service.core.history import DEATH_REASONS, LONGEST_NAME, Death, newest_death
 from service.core.identity import burial_digest, letter_identity
 from service.core.marks import Marks, Origin, Seal
+from service.core.replayed import replayed_in
 from service.edge import dialects
 from service.edge.dialects import Testimony
 from service.edge.fields import decode_only, decode_table
@@ -41,20 +42,11 @@ class Source:
         return self.flow == ADOPTED
 
 
-def nobody(_headers: Headers, _letter: str) -> Sent | None:
-    """No replay sent it."""
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Inquest:
-    """Reads what can be read, believes what is signed, and never fails for what a stranger wrote.
-
-    `sent` says which replay had sent a letter: it is given the headers and the letter's own id.
-    """
+    """Reads what can be read, believes what is signed, and never fails for what a stranger wrote."""
 
     seal: Seal
-    sent: Callable[[Headers, str], Sent | None] = nobody
 
     def hold(self, taken: Delivered, source: Source, now: datetime) -> Burial:
         """One letter's burial, with everything that its headers tell."""
@@ -88,7 +80,7 @@ class Inquest:
             first_failure=_first_failure(known, told, death, now),
             redelivered=taken.redelivered,
             discarded=source.discarded,
-            sent=self.sent(headers, letter),
+            sent=self._sent(headers, origin.queue, taken.body),
         )
 
     def bare(self, taken: Delivered, source: Source, now: datetime, why: str) -> Burial:
@@ -119,6 +111,11 @@ class Inquest:
             redelivered=taken.redelivered,
             discarded=source.discarded,
         )
+
+    def _sent(self, headers: Headers, queue: str, body: bytes) -> Sent | None:
+        """The replay that sent this very letter to the queue it died in."""
+        replayed = replayed_in(marks.replay_in(headers), queue, body, self.seal)
+        return None if replayed is None else Sent(replayed.job, replayed.position)
 
     def _letter(self, headers: Headers, message_id: str) -> tuple[str, Marks | None]:
         """The letter's id, and its marks where they may be believed and are this letter's own: a

@@ -16,6 +16,7 @@ from service.core.duration import say
 from service.core.history import DEATH_REASONS
 from service.core.marks import DUE
 from service.core.outcome import Failed
+from service.core.states import ItemState
 from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict
 from service.ledger.filing import Filed
 from service.ledger.parked import Parked
@@ -72,6 +73,13 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._replayed = Counter(
+            "dlo_replayed_letters",
+            "Letters sent back, and what became of them",
+            ("outcome",),
+            registry=self.registry,
+        )
+
     def watch(self, name: str, help_text: str, is_up: Callable[[], bool]) -> None:
         """A gauge that is 1 while something is up."""
         Gauge(name, help_text, registry=self.registry).set_function(lambda: float(is_up()))
@@ -99,6 +107,11 @@ class Metrics:
         """Letters are in the ledger."""
         for kind, count in (("new", filed.new), ("again", filed.again), ("copy", filed.copies)):
             self._filed.labels(flow, kind).inc(count)
+        self.replayed(ItemState.BACK, filed.back)
+
+    def replayed(self, outcome: ItemState, count: int) -> None:
+        """So many letters that were sent back had this result."""
+        self._replayed.labels(outcome.value).inc(count)
 
     def judged(self, flow: str, delivery: Delivery, verdict: Verdict) -> None:
         """A letter has its verdict."""

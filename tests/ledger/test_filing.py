@@ -123,7 +123,7 @@ async def test_what_a_replay_sent_is_its_letter_wherever_it_dies(book: Book) -> 
     async with book.writing() as connection:
         await connection.execute(REPLAY_ITEMS.insert().values(**item, state="claimed"))
     elsewhere = burial(attempt=2, origin_queue="elsewhere", sent=Sent("j1", 7))
-    assert await put(book, elsewhere) == Filed(again=1)
+    assert await put(book, elsewhere) == Filed(again=1, back=1)
     row = await the_letter(book)
     assert (row["state"], row["origin_queue"]) == (LetterState.BACK, "elsewhere")
     (after,) = await rows(book, REPLAY_ITEMS)
