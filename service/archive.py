@@ -49,7 +49,7 @@ def open_archive(
     own, rooms = settings.ledger, tuple(rooms)
     book = Book(settings.database.url.get_secret_value())
     sweeper = Sweeper(book, own.retention, own.keep_discarded)
-    flows = (*(room.name for room in rooms), ADOPTED)
+    flows = (*(room.name for room in rooms if room.dead), ADOPTED)
     metrics.parked(flows, lambda: sweeper.parked, sweeper.oldest)
     intake = _intake(settings, rooms, topology, book, metrics) if own.intake else None
     return Archive(book, sweeper, intake)

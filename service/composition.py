@@ -31,6 +31,7 @@ from service.ledger.away import LedgerAway
 from service.ledger.engine import is_sqlite
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
+from service.replaying import replay_room
 from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
@@ -65,7 +66,7 @@ def create(settings: Settings) -> Office:
     """Put the service together; nothing connects before it starts."""
     tolerance.install(settings.limits.max_headers)
     metrics, routes = Metrics(), _routes(settings)
-    rooms = rooms_of(settings, _finder(settings, routes))
+    rooms = (*rooms_of(settings, _finder(settings, routes)), replay_room(settings, metrics))
     topology = sum((room.topology for room in rooms), Topology())
     opening = _opening(settings, topology, routes)
     reception = Reception(

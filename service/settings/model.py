@@ -35,6 +35,7 @@ from service.settings.kinds import (
 )
 from service.settings.ledger import Adopted, Ledger
 from service.settings.nearest import did_you_mean
+from service.settings.replay import Replay
 from service.settings.section import Section
 from service.settings.settlement import Settlement
 
@@ -172,6 +173,7 @@ class Settings(Section):
     database: Database = Field(default_factory=Database)
     ledger: Ledger = Field(default_factory=Ledger)
     adopt: Adopted = ()
+    replay: Replay = Field(default_factory=Replay)
     queues: Queues = Field(default_factory=Queues)
     marks: Marks = Field(default_factory=Marks)
     limits: Limits = Field(default_factory=Limits)
