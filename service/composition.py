@@ -15,6 +15,8 @@ from faststream.asgi.types import Receive, Scope, Send
 from faststream.rabbit import Channel, RabbitBroker
 from yarl import URL
 
+from service.archive import Archive, open_archive
+from service.back_office import watch_of
 from service.core.route import Route, find_route
 from service.edge import tolerance
 from service.edge.asyncapi import json_route, specification
@@ -27,11 +29,13 @@ from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
 from service.front import door_of, routers
 from service.ledger.away import LedgerAway
-from service.ledger.book import Book
 from service.ledger.engine import is_sqlite
 from service.ledger.figures import pulse
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
+from service.office import waiting
+from service.office.watch import Watch
+from service.replaying import replay_room
 from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
@@ -51,6 +55,7 @@ class Office(AsgiFastStream):
     """The service: HTTP at once, consuming as soon as RabbitMQ and the ledger let it."""
 
     opening: Opening
+    archive: Archive
     guard: Guard
 
     async def not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,13 +74,15 @@ class Office(AsgiFastStream):
     async def _start_broker(self) -> None:
         """FastStream would try once and then serve without consuming: we try until it works."""
         await self.opening.run()
+        if self.archive.intake is not None:
+            self.archive.intake.start()
 
 
 def create(settings: Settings) -> Office:
     """Put the service together; nothing connects before it starts."""
     tolerance.install(settings.limits.max_headers)
     metrics, routes = Metrics(), _routes(settings)
-    rooms = rooms_of(settings, _finder(settings, routes))
+    rooms = (*rooms_of(settings, _finder(settings, routes)), replay_room(settings, metrics))
     topology = sum((room.topology for room in rooms), Topology())
     opening = _opening(settings, topology, routes)
     reception = Reception(
@@ -86,7 +93,8 @@ def create(settings: Settings) -> Office:
     )
     for room in rooms:
         room.subscribe(opening.broker, reception)
-    return _office(settings, rooms, reception, opening, routes, metrics)
+    archive = open_archive(settings, rooms, topology, metrics)
+    return _office(settings, rooms, reception, opening, routes, metrics, archive)
 
 
 def quiet_collector() -> None:
@@ -143,6 +151,7 @@ def _office(
     opening: Opening,
     routes: Routes,
     metrics: Metrics,
+    archive: Archive,
 ) -> Office:
     def rabbitmq() -> Health:
         return _rabbitmq(opening)
@@ -152,10 +161,11 @@ def _office(
 
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
-    checks = {"rabbitmq": rabbitmq, "database": database}
-    book = Book(settings.database.url.get_secret_value())
-    streams = Streams(lambda: pulse(book), checks)
+    checks = {"rabbitmq": rabbitmq, "database": database, "intake": archive.health}
+    streams = Streams(lambda: pulse(archive.book), checks)
     farewell = Farewell(streams.close)
+    watch, url = watch_of(settings, archive.book), settings.rabbit.url.get_secret_value()
+    delays = waiting.delay_queues(opening.topology, opening.consumed)
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
@@ -163,13 +173,18 @@ def _office(
         logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
         farewell.listen()
         beside = [work(reception) for room in rooms for work in room.work]
-        watching.extend(
-            map(asyncio.ensure_future, [_watch(settings, routes), opening.keep_standing(), *beside])
-        )
+        own = [
+            _watch(settings, routes),
+            opening.keep_standing(),
+            archive.sweeper.run(),
+            _tell(watch, routes),
+            waiting.watch(url, delays, metrics.waiting),
+        ]
+        watching.extend(map(asyncio.ensure_future, [*own, *beside]))
 
     async def stop_intake() -> None:
         streams.close()
-        await opening.stop_intake()
+        await asyncio.gather(opening.stop_intake(), archive.stop_intake())
 
     async def stop() -> None:
         farewell.forget()
@@ -178,7 +193,7 @@ def _office(
         await asyncio.gather(*watching, return_exceptions=True)
         await opening.post.close()
         await routes.close()
-        await book.close()
+        await archive.book.close()
 
     office = Office(
         opening.broker,
@@ -194,12 +209,11 @@ def _office(
         after_shutdown=[stop],
         specification=specification(opening.topology, VERSION),
     )
-    office.opening = opening
+    office.opening, office.archive = opening, archive
     api = create_api(
         (
             *(room.api for room in rooms if room.api is not None),
-            # The replays' router stands here.
-            *routers(settings, book, routes, opening.topology, checks, streams, VERSION),
+            *routers(settings, archive.book, routes, opening.topology, checks, streams, VERSION),
         ),
         VERSION,
     )
@@ -214,6 +228,12 @@ async def _watch(settings: Settings, routes: Routes) -> None:
         with suppress(LedgerAway):
             await upgrade(url)
     await routes.watch()
+
+
+async def _tell(watch: Watch, routes: Routes) -> None:
+    """Begin when the ledger is there."""
+    await routes.loaded.wait()
+    await watch.run()
 
 
 def _rabbitmq(opening: Opening) -> Health:

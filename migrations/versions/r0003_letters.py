@@ -78,6 +78,10 @@ def _letters() -> None:
     op.create_index("ix_letters_letter", "letters", ["letter"])
     for column in ("origin_queue", "routing_key", "flow"):
         op.create_index(f"ix_letters_{column}", "letters", [column, "number"])
+    done = sa.text("state IN ('handled', 'quiet', 'discarded')")
+    op.create_index(
+        "ix_letters_done", "letters", ["changed_at"], postgresql_where=done, sqlite_where=done
+    )
     some = sa.text("edited_from IS NOT NULL")
     op.create_index(
         "ix_letters_edited_from",
@@ -170,6 +174,7 @@ def _replays() -> None:
         sa.UniqueConstraint("idempotency_key", name="uq_replays_idempotency_key"),
     )
     op.create_index("ix_replays_state", "replays", ["state", "number"])
+    op.create_index("ix_replays_ended_at", "replays", ["ended_at"])
     op.create_table(
         "replay_items",
         sa.Column("replay", sa.String(16), nullable=False),

@@ -14,15 +14,18 @@ if TYPE_CHECKING:
 
 def topology_of(settings: Settings) -> Topology:
     """Everything they declare."""
-    from service.rooms import rooms_of
-    from service.topology.tables import Topology
+    from service.rooms import kind_of, rooms_of
+    from service.topology.receipts import tables
 
     rooms = rooms_of(settings, lambda _key: None)
-    return sum((room.topology for room in rooms), Topology())
+    return sum((room.topology for room in rooms), tables(kind_of(settings)))
 
 
 def sends_of(settings: Settings) -> Iterator[tuple[str, str]]:
     """Every kind of address that they send letters to."""
+    from service.core.plan import RECEIPTS
+
+    yield RECEIPTS.exchange, RECEIPTS.routing_key
     if "dlq_processor" in settings.flows:
         yield from processor.sends_of(processor.rules_of(settings))
     if "freeflow" in settings.flows:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from service.cli.calling import Caller, Exit, Refusal, caller
 from service.cli.choosing import Wanted
 from service.cli.consent import consent, must_be_asked
-from service.cli.listing import facts
+from service.cli.listing import cell, facts
 from service.cli.screen import Form, Screen, screen_of
 from service.core import duration
 
@@ -94,22 +94,19 @@ def replay(
         must_be_asked(screen, yes=yes)
     plan = service.post(REPLAYS, {**asked, "dry_run": True})
     if dry_run:
-        facts(screen, form, plan, plan_rows(plan))
+        facts(screen, form, {"id": "", **plan}, plan_rows(plan))
         return
-    if not plan["sendable"]:
-        screen.say("there is nothing to send" + _because(plan))
-        raise typer.Exit(Exit.FAILED if plan["total"] else 0)
+    if not plan["total"]:
+        screen.say("there is nothing to send")
+        raise typer.Exit(Exit.FAILED if plan["without_origin"] else 0)
     for name, value in plan_rows(plan):
-        screen.say(f"{name}: {value}")
-    consent(screen, f"Replay {plan['sendable']} letters?", yes=yes)
+        screen.say(f"{name}: {cell(value)}")
+    consent(screen, f"Replay {plan['total']} letters?", yes=yes)
     # One key for this command: whatever the line does, it starts one job.
     job = service.post(REPLAYS, asked, {"Idempotency-Key": uuid4().hex})
-    if not wait:
-        facts(screen, form, job, job_rows(job))
-        return
-    ended = watch(screen, service, job["id"])
+    ended = watch(screen, service, job["id"]) if wait else job
     facts(screen, form, ended, job_rows(ended))
-    raise typer.Exit(verdict(ended))
+    raise typer.Exit(verdict(ended) if wait else 0)
 
 
 def watch(screen: Screen, service: Caller, id_: str) -> Any:
@@ -120,7 +117,7 @@ def watch(screen: Screen, service: Caller, id_: str) -> Any:
         task = progress.add_task(f"replay {id_}", total=None, says="")
         try:
             for job in _looks(service, id_):
-                done = job["total"] - job["letters"]["pending"] - job["letters"]["claimed"]
+                done = job["total"] - sum(count(job, name) for name in ("pending", "claimed"))
                 progress.update(task, total=job["total"], completed=done, says=_line(job))
         except KeyboardInterrupt:
             screen.say(f"the replay goes on without you; stop it with: dlo replays stop {id_}")
@@ -141,13 +138,36 @@ def verdict(job: Any) -> int:
     """0 where all went home, 5 where some did not, 1 where the job stopped itself."""
     if job["state"] == "stopped":
         return Exit.FAILED
-    letters = job["letters"]
-    return Exit.PARTLY if letters["back"] or letters["unroutable"] or letters["skipped"] else 0
+    astray = ("back", "unroutable", "skipped", "stopped")
+    return Exit.PARTLY if any(count(job, name) for name in astray) else 0
+
+
+def count(job: Any, state: str) -> int:
+    """How many letters of a job had this result."""
+    return int(job["letters"].get(state, 0))
 
 
 def plan_rows(plan: Any) -> Iterator[tuple[str, object]]:
     """A plan for people."""
+    terms = plan["terms"]
     yield "letters", plan["total"]
+    for line in plan["queues"]:
+        yield f"to {line['queue']}", f"{line['letters']} letters, {_stands(line)}"
+    pace = (
+        f"{terms['canary']} first, then at most {terms['rate']:g}/s, each watched {terms['watch']}"
+    )
+    yield "how", f"{pace}; stops when more than {terms['stop_percent']:g} % come back"
+    yield "takes about", plan["duration"]
+    for warning in plan["warnings"]:
+        yield "but", warning
+
+
+def _stands(line: Any) -> str:
+    if line["exists"] is None:
+        return str(line["says"])
+    if not line["exists"]:
+        return "which does not exist"
+    return f"{line['consumers']} consumers, {line['ready']} waiting there"
 
 
 def job_rows(job: Any) -> Iterator[tuple[str, object]]:
@@ -168,10 +188,6 @@ def path(id_: str) -> str:
 
 
 def _line(job: Any) -> str:
-    counts = job["letters"]
-    parts = [f"{counts[name]} {name}" for name in ("back", "handled", "quiet") if counts[name]]
+    names = (name for name in ("back", "handled", "quiet", "unroutable") if count(job, name))
+    parts = [f"{count(job, name)} {name}" for name in names]
     return ", ".join((job["state"], *parts))
-
-
-def _because(plan: Any) -> str:
-    return f": {plan['says']}" if plan.get("says") else ""

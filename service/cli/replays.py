@@ -22,7 +22,6 @@ COLUMNS = (
     ("id", lambda job: job["id"]),
     ("state", lambda job: job["state"]),
     ("letters", lambda job: job["total"]),
-    ("back", lambda job: job["letters"]["back"]),
     ("who", lambda job: short(job["who"], 24)),
     ("since", lambda job: moment(job["created_at"])),
     ("says", lambda job: short(job["says"])),

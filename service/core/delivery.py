@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from service.core.history import Death, newest_death
-from service.core.marks import ORIGINAL_QUEUE, Marks, Origin, Seal, read
+from service.core.marks import ORIGINAL_QUEUE, Marks, Origin, Seal, read, replay_in
 from service.core.outcome import Done, Failed, Outcome, Refused
+from service.core.replayed import replayed_in
 from service.core.verdict import Why
 
 NOWHERE = Origin("", "", "")
@@ -21,6 +22,8 @@ class Delivery:
     marks: Marks
     outcome: Outcome
     at: datetime
+    is_replay: bool = False
+    """A job of ours sent this very letter to this queue, and wants to hear that it was taken."""
 
     @property
     def retries(self) -> int:
@@ -48,6 +51,7 @@ class Envelope:
     exchange: str = ""
     routing_key: str = ""
     redelivered: bool = False
+    body: bytes = b""
 
 
 def in_hand(envelope: Envelope, flow: str, seal: Seal, queue: str, more: int = 0) -> Delivery:
@@ -61,7 +65,9 @@ def in_hand(envelope: Envelope, flow: str, seal: Seal, queue: str, more: int = 0
         marks = replace(known, retries=known.retries + more)
     else:
         marks = Marks(envelope.message_id or envelope.fresh_id, flow, here, more, envelope.at)
-    return Delivery(marks, Done(), envelope.at)
+        marks = replace(marks, replay=replay_in(envelope.headers))
+    is_replay = bool(marks.replay) and _is_replay(marks.replay, queue, envelope.body, seal)
+    return Delivery(marks, Done(), envelope.at, is_replay)
 
 
 def dead_lettered(
@@ -101,7 +107,7 @@ def come_back(envelope: Envelope, flow: str, seal: Seal) -> Delivery:
 def without_origin(envelope: Envelope, flow: str, reason: str) -> Delivery:
     """Nobody vouches for where this letter belongs: it goes to people."""
     letter = envelope.message_id or envelope.fresh_id
-    marks = Marks(letter, flow, NOWHERE, 0, envelope.at)
+    marks = Marks(letter, flow, NOWHERE, 0, envelope.at, replay=replay_in(envelope.headers))
     return Delivery(marks, Refused(f"no origin: {reason}", Why.NO_ORIGIN), envelope.at)
 
 
@@ -119,7 +125,12 @@ def _belongs_to(marks: Marks, envelope: Envelope, flow: str, queue: str) -> bool
 def _first_failure(envelope: Envelope, flow: str, death: Death) -> Marks:
     origin = Origin(death.queue, death.exchange, death.routing_key)
     letter = envelope.message_id or envelope.fresh_id
-    return Marks(letter, flow, origin, 0, envelope.at, {death.reason: 1})
+    replay = replay_in(envelope.headers)
+    return Marks(letter, flow, origin, 0, envelope.at, {death.reason: 1}, replay)
+
+
+def _is_replay(text: str, queue: str, body: bytes, seal: Seal) -> bool:
+    return replayed_in(text, queue, body, seal) is not None
 
 
 def _says(death: Death) -> str:

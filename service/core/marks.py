@@ -22,21 +22,25 @@ REASON = "x-dlo-reason"
 DUE = "x-dlo-due"
 DROPPED = "x-dlo-dropped-headers"
 SIGNATURE = "x-dlo-signature"
+REPLAY = "x-dlo-replay"
 FINAL_STATUS = "x-final-status-code"
 FINAL_ERROR = "x-final-error"
 FINAL_RETRIES = "x-final-retry-count"
 
 OURS = frozenset(
     {RETRY_COUNT, ORIGINAL_EXCHANGE, ORIGINAL_ROUTING_KEY, ORIGINAL_QUEUE, LETTER, FLOW}
-    | {FIRST_FAILURE, DEATHS, ERROR, ERROR_TYPE, REASON, DUE, DROPPED, SIGNATURE}
+    | {FIRST_FAILURE, DEATHS, ERROR, ERROR_TYPE, REASON, DUE, DROPPED, SIGNATURE, REPLAY}
     | {FINAL_STATUS, FINAL_ERROR, FINAL_RETRIES}
 )
+# Names that others use too: on a letter that we did not mark they are the sender's own.
+SHARED = frozenset(name for name in OURS if not name.startswith("x-dlo-"))
 # The broker's own history (3.x goes on counting from a copied x-death; a quorum queue shows a copied
 # delivery count as its own) and the sender's carbon copies (the default exchange would deliver them
 # to any queue) never travel on.
 NEVER_REPUBLISHED = frozenset({"x-death", "x-delivery-count", "x-acquired-count", "CC", "BCC"})
 DEATH_PREFIXES = ("x-first-death-", "x-last-death-")
 LONGEST_ERROR = 1024
+LONGEST_REPLAY = 160
 
 MarkValue = str | int | Mapping[str, int]
 
@@ -60,6 +64,8 @@ class Marks:
     retries: int
     first_failure: datetime
     deaths: Mapping[str, int] = field(default_factory=dict)
+    replay: str = ""
+    """The mark of the job that sent it back last, as it was read: it has a signature of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +91,18 @@ class Seal:
         origin = marks.origin
         where = (origin.queue, origin.exchange, origin.routing_key)
         said = (marks.letter, marks.flow, *where, str(marks.retries), _moment(marks.first_failure))
+        return self.prove(*said, key=key)
+
+    def prove(self, *said: str, key: bytes | None = None) -> str:
+        """HMAC-SHA256 over these words, each with its length."""
         text = "".join([f"{len(part)}:{part}" for part in said])
         return hmac.digest(self.key if key is None else key, _bytes(text), "sha256").hex()
+
+    def proves(self, proof: str, *said: str) -> bool:
+        """Whether a holder of the key, or of a former one, said these words."""
+        given = _bytes(proof)
+        proofs = (self.prove(*said, key=key).encode() for key in (self.key, *self.old))
+        return any(hmac.compare_digest(given, each) for each in proofs)
 
     def vouches(self, marks: Marks, signature: object) -> bool:
         """Whether these marks were stamped by a holder of the key."""
@@ -111,6 +127,8 @@ def stamp(marks: Marks, seal: Seal) -> dict[str, MarkValue]:
         FIRST_FAILURE: _moment(marks.first_failure),
         DEATHS: dict(marks.deaths),
     }
+    if marks.replay:
+        stamped[REPLAY] = marks.replay
     if seal.key:
         stamped[SIGNATURE] = seal.sign(marks)
     return stamped
@@ -126,6 +144,12 @@ def read(headers: Mapping[str, object], seal: Seal) -> Marks | Unmarked:
     if not seal.vouches(marks, headers.get(SIGNATURE)):
         return Unmarked("marks that our key did not sign")
     return marks
+
+
+def replay_in(headers: Mapping[str, object]) -> str:
+    """The mark of a replay as it is written there, not believed yet; it travels with retries."""
+    text = headers.get(REPLAY)
+    return text if isinstance(text, str) and len(text) <= LONGEST_REPLAY else ""
 
 
 def is_dropped(name: str) -> bool:
@@ -156,7 +180,8 @@ def _parse(headers: Mapping[str, object]) -> Marks | None:
         return None
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         return None
-    return Marks(letter, flow, Origin(queue, exchange, key), retries, since, _deaths(headers))
+    deaths, replay = _deaths(headers), replay_in(headers)
+    return Marks(letter, flow, Origin(queue, exchange, key), retries, since, deaths, replay)
 
 
 def _deaths(headers: Mapping[str, object]) -> dict[str, int]:

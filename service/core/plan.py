@@ -10,8 +10,9 @@ from typing import assert_never
 
 from service.core import marks as names
 from service.core.delivery import Delivery
-from service.core.marks import MarkValue, Seal, shorten, stamp
+from service.core.marks import Marks, MarkValue, Seal, Unmarked, shorten, stamp
 from service.core.outcome import Failed, Refused
+from service.core.replayed import receipt
 from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict, Why
 
 
@@ -23,12 +24,25 @@ class Address:
     routing_key: str
 
 
+RECEIPTS = Address("", "dlo.receipts")
+"""Where handlers tell that they took a letter which a job had sent back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Send:
     """This letter, to there: body and properties as they came, marks replaced."""
 
     to: Address
     marks: Mapping[str, MarkValue] = field(default_factory=dict)
+
+
+class Note(Send):
+    """A slip of our own: marks only, nothing of the letter's. It is sent once and best effort, for it
+    must never hold up the letter that it tells of."""
+
+
+class SentBack(Send):
+    """A letter of the ledger: that no queue takes it is a result, and no trouble of ours."""
 
 
 class Settle(Enum):
@@ -71,6 +85,16 @@ Way = Publish | Reject
 
 
 @dataclass(frozen=True, slots=True)
+class Errand:
+    """What a replay does with one letter: whereto, under which mark and id, with fresh attempts or not."""
+
+    queue: str
+    mark: str
+    letter: str
+    is_fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ways:
     """How retries and burials of a flow travel; `defer` where a wait spends no attempt."""
 
@@ -82,6 +106,8 @@ class Ways:
 def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
     """The plan that carries out a verdict; the verdict alone decides what happens."""
     match verdict:
+        case Accept() if delivery.is_replay:
+            return Plan(Settle.ACK, (_receipt(delivery, seal),))
         case Accept() | Discard():
             return Plan(Settle.ACK)
         case Requeue(pause):
@@ -104,6 +130,30 @@ def returning(delivery: Delivery, to: Address, ways: Ways, seal: Seal, again: ti
     burial = plan(Bury(nobody, Why.UNROUTABLE), lost, ways, seal)
     later = plan(Retry(delivery.retries, again), delivery, ways, seal)
     return Plan(Settle.ACK, (back,), otherwise=burial, later=later)
+
+
+def replaying(
+    known: Marks | Unmarked, own: Mapping[str, object], errand: Errand, seal: Seal
+) -> SentBack:
+    """Send a letter of the ledger to a queue. Marks of ours go on, with the count or without it; a
+    stranger's letter keeps all of its own headers and gets its id and the job's mark beside them."""
+    to, mark = Address("", errand.queue), errand.mark
+    match known:
+        case Marks(origin=origin):
+            again = replace(known, origin=replace(origin, queue=errand.queue), replay=mark)
+            fresh = replace(again, retries=0, deaths={})
+            return SentBack(to, stamp(fresh if errand.is_fresh else again, seal))
+        case Unmarked():
+            theirs = {name: value for name, value in own.items() if name in names.SHARED}
+            kept = {n: v for n, v in theirs.items() if isinstance(v, str) or type(v) is int}
+            return SentBack(to, {**kept, names.LETTER: errand.letter, names.REPLAY: mark})
+        case never:
+            assert_never(never)
+
+
+def _receipt(delivery: Delivery, seal: Seal) -> Note:
+    marks: dict[str, MarkValue] = {names.LETTER: delivery.marks.letter}
+    return Note(RECEIPTS, {**marks, **receipt(delivery.marks.replay, seal)})
 
 
 def _travel(

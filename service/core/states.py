@@ -64,3 +64,19 @@ class ItemState(StrEnum):
     """Somebody discarded it, or another replay took it, before its turn came."""
     STOPPED = "stopped"
     """The replay was stopped before its turn came."""
+
+
+class Wanted(StrEnum):
+    """What an operator wants of a replay."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    STOP = "stop"
+
+
+class Attempts(StrEnum):
+    """Whether a letter that is sent back begins its count anew."""
+
+    CONTINUED = "continued"
+    """It gets one attempt, and is back at once if that fails."""
+    FRESH = "fresh"

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import assert_never
 
 import stamina
 from aio_pika.abc import AbstractIncomingMessage
 from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 
-from service.core.plan import Plan, Send, Settle
+from service.core.plan import Note, Plan, Send, Settle
 from service.edge.acks import acknowledge
 from service.edge.letter import Letter
 from service.edge.post import NotSent, NotTaken, Post, Unroutable
 
 Mend = Callable[[], Awaitable[None]]
+SLIP = Letter(b"", {}, {})
+NOTE_SECONDS = 2.0
 
 
 class Unsettled(Exception):
@@ -34,7 +37,10 @@ async def carry_out(
         await asyncio.sleep(plan.pause.total_seconds())
     try:
         for send in plan.sends:
-            await _send(send, letter, post, mend, bears=_bears(plan))
+            if isinstance(send, Note):
+                await _tell(send, post)
+            else:
+                await _send(send, letter, post, mend, bears=_bears(plan))
     except Unroutable:
         assert plan.otherwise is not None  # a patient send never gives up
         return await carry_out(plan.otherwise, message, letter, post, mend)
@@ -74,6 +80,13 @@ def _bears(plan: Plan) -> Callable[[Exception], bool]:
                 return isinstance(failure, NotSent)
 
     return bears
+
+
+async def _tell(note: Note, post: Post) -> None:
+    """Once, and not for long: what waits behind it is the settling of a letter that was taken."""
+    with suppress(NotSent, Unroutable, TimeoutError):
+        async with asyncio.timeout(NOTE_SECONDS):
+            await post.send(SLIP, note)
 
 
 async def _send(

@@ -19,7 +19,7 @@ from aiormq.exceptions import (
 )
 
 from service.core.marks import LETTER
-from service.core.plan import Address, Send
+from service.core.plan import Address, Note, Send, SentBack
 from service.edge.confirming import ConfirmingChannel, Returned
 from service.edge.declare import permission
 from service.edge.letter import Letter, properties_of
@@ -93,7 +93,7 @@ class RabbitPost:
 
     async def send(self, letter: Letter, send: Send) -> None:
         """Publish persistent and mandatory, and wait for the confirmation."""
-        mark, number = str(send.marks[LETTER]), OWN if send.to.exchange in self._ours else FOREIGN
+        mark, number = str(send.marks[LETTER]), self._number(send)
         try:
             channel = await self._open_channel(number)
             while (before := self._turns.get(mark)) is not None:
@@ -102,7 +102,8 @@ class RabbitPost:
             await self._publish(channel, letter, send, mark)
         except Exception as fault:  # noqa: BLE001  # aiormq raises even a bare Exception
             failure = _failure(fault, send.to)
-            self._complain(failure)
+            if not _is_a_result(failure, send):
+                self._complain(failure)
             raise failure from None
         self.trouble = None
 
@@ -118,6 +119,10 @@ class RabbitPost:
         finally:
             del self._turns[mark]
             channel.forget(mark)
+
+    def _number(self, send: Send) -> int:
+        """Who may not write a note must not lose the channel of the letters over it."""
+        return FOREIGN if isinstance(send, Note) or send.to.exchange not in self._ours else OWN
 
     async def _stay_open(self) -> None:
         while True:
@@ -224,6 +229,13 @@ def _failure(fault: Exception, to: Address) -> NotSent | NotTaken | Unroutable:
             return NotSent(permission(str(fault)))
         case _:
             return NotSent(f"{type(fault).__name__}: {fault}")
+
+
+def _is_a_result(failure: Exception, send: Send) -> bool:
+    """Whether it says something about this letter or note alone, and nothing is held because of it."""
+    return isinstance(send, Note) or (
+        isinstance(send, SentBack) and isinstance(failure, Unroutable | NotTaken)
+    )
 
 
 def _is_blamed(refusal: AMQPError, to: Address) -> bool:

@@ -50,7 +50,7 @@ def envelope_of(message: AbstractIncomingMessage, at: datetime) -> Envelope:
     """What the message says of itself. FastStream's wrapper invents ids: the raw message does not."""
     given = message.message_id or None
     where = message.exchange or "", message.routing_key or "", bool(message.redelivered)
-    return Envelope(given, message.headers, given or uuid4().hex, at, *where)
+    return Envelope(given, message.headers, given or uuid4().hex, at, *where, message.body)
 
 
 def fault_in(message: AbstractIncomingMessage, limits: Limits) -> Refused | None:

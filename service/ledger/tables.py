@@ -113,6 +113,13 @@ LETTERS = Table(
     Index("ix_letters_routing_key", "routing_key", "number"),
     Index("ix_letters_flow", "flow", "number"),
     Index("ix_letters_letter", "letter"),
+    # What the sweeper looks for; a letter that needs somebody is not in it, and costs nothing here.
+    Index(
+        "ix_letters_done",
+        "changed_at",
+        postgresql_where=text("state IN ('handled', 'quiet', 'discarded')"),
+        sqlite_where=text("state IN ('handled', 'quiet', 'discarded')"),
+    ),
     Index(
         "ix_letters_edited_from",
         "edited_from",
@@ -205,6 +212,7 @@ REPLAYS = Table(
     Column("runner", Text, nullable=True),
     Column("runner_until", MOMENT, nullable=True),
     Index("ix_replays_state", "state", "number"),
+    Index("ix_replays_ended_at", "ended_at"),  # what is still to be run
 )
 
 REPLAY_ITEMS = Table(

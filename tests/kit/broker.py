@@ -12,7 +12,14 @@ from tests.servers.waiting import eventually
 
 MOST_TIERS = 6
 DOMAINS = ("user", "auth", "alarm", "document", "workflow", "notification", "audit")
-OURS = ("retry-queue", "dlq-queue", "test-pass-queue", "test-fail-queue", "test-fail-pass-queue")
+OURS = (
+    "dlo.receipts",
+    "retry-queue",
+    "dlq-queue",
+    "test-pass-queue",
+    "test-fail-queue",
+    "test-fail-pass-queue",
+)
 SETTLEMENT = (
     *("transaction.created.worker", "settlement.requested.worker", "dlq.settlement.monitor"),
     *("dlq.transaction.created", "dlq.settlement.requested"),

@@ -1,0 +1,1 @@
+"""Replays, whole: the service, its ledger, and foreign consumers."""
