@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import typer
 
@@ -128,7 +129,8 @@ def import_(
     file: Annotated[Path, typer.Argument(help="What `export` wrote; - is stdin.", allow_dash=True)],
 ) -> None:
     """Read letters that `export` wrote; those that are there already stay as they are."""
-    done = caller(context).upload(f"{LETTERS}/import", _lines(file))
+    with _opened(file) as source:
+        done = caller(context).upload(f"{LETTERS}/import", iter(source))
     screen = screen_of(context)
     screen.json(done)
     if done.get("faults"):
@@ -196,9 +198,15 @@ def _rows(letter: Any) -> Iterator[tuple[str, object]]:
     yield "body", f"{letter['size']} bytes {letter['content_type']}"
 
 
-def _lines(file: Path) -> Iterator[bytes]:
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """The file, before anything is sent."""
+    if str(file) == "-":
+        yield sys.stdin.buffer
+        return
     try:
-        with sys.stdin.buffer if str(file) == "-" else file.open("rb") as source:
-            yield from source
+        source = file.open("rb")
     except OSError as fault:
         raise Refusal(f"{file} cannot be read: {fault.strerror}.", Exit.USAGE) from None
+    with source:
+        yield source

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.requests import ClientDisconnect
 
 from service.ledger.away import LedgerAway
 
@@ -68,7 +69,13 @@ def answer_problems(app: FastAPI) -> None:
     """Have every error of this application answered as a problem."""
     app.add_exception_handler(AnyHTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(LedgerAway, _away)
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    """Whoever asked hung up in the middle of it: nobody reads the answer, and nothing is wrong here."""
+    return Response(status_code=400)
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
