@@ -74,6 +74,7 @@ class Story:
 
     async def parked(self, count: int, within: float = 30) -> None:
         """Wait until so many letters are in the ledger."""
+
         def enough() -> bool:
             assert self.states().get("parked", 0) == count, self.states()
             return True
@@ -130,6 +131,10 @@ class Story:
         job = await eventually(over, within, pause=0.1)
         assert job is not None
         return job
+
+    async def sees(self, count: int, within: float = 20) -> None:
+        """Wait until consumers have seen so many deliveries of replays."""
+        await eventually(lambda: len(self.replayed) >= count, within)
 
     async def _take(self, message: AbstractIncomingMessage) -> None:
         body = message.body.decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 from aio_pika.abc import AbstractIncomingMessage
 
 from tests.replay.story import TEAMS, Story, office, story
-from tests.servers.waiting import eventually
 
 # The whole story: DLO_TEST_REPLAY=10000.
 LETTERS = int(os.environ.get("DLO_TEST_REPLAY") or 400)
@@ -42,7 +40,9 @@ async def test_all_come_home(rabbit_url: str, postgres_url: str, tmp_path: Path)
         assert [job["letters"] for job in ended] == [{"quiet": LETTERS // 4}] * 4
         seen = Counter(body for _, _, body in teams.replayed)
         assert len(seen) == seen.total() == LETTERS == teams.handled.total()
-        assert Counter(queue for _, queue, _ in teams.replayed) == dict.fromkeys(TEAMS, LETTERS // 4)
+        assert Counter(queue for _, queue, _ in teams.replayed) == dict.fromkeys(
+            TEAMS, LETTERS // 4
+        )
         assert teams.states() == {"quiet": LETTERS}
         busiest = _busiest_second(teams)
         print(f"{LETTERS} letters; the busiest second of a queue had {busiest}")
