@@ -1,4 +1,4 @@
-"""`kill -9` of the service while it sends letters back: none is lost, few are sent twice, figures are true."""
+"""`kill -9` of the service while it sends letters back: none is lost, few come twice, figures are true."""
 
 from __future__ import annotations
 
