@@ -21,8 +21,8 @@ from service.ledger.running import lease, let_go, progress
 from service.office.driver import PATIENCE, Driver, Told
 
 # A runner that died is missed after this long; one that lives says so three times meanwhile.
-LEASE = timedelta(seconds=3)
-RENEW = 1.0
+LEASE = timedelta(seconds=2)
+RENEWALS = 3
 ENDING = 5.0
 
 Changed = Callable[[str], None]
@@ -68,7 +68,7 @@ class Runner:
                 self._news.clear()
                 with suppress(LedgerAway):  # whoever else needs the ledger says so
                     await self._lease(reception.post)
-                await _within(RENEW * self._lasting / LEASE, self._news.wait())
+                await _within(self._lasting.total_seconds() / RENEWALS, self._news.wait())
         finally:
             await self._end()
 

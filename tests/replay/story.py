@@ -58,7 +58,7 @@ class Story:
         for name in queues:
             wanted = {**DEAD_LETTERS, **arguments}
             queue = await self.consuming.declare_queue(name, durable=True, arguments={**wanted})
-            await queue.consume(self._take)
+            await queue.consume(self.take)
 
     async def send(self, count: int, queues: Sequence[str] = TEAMS) -> None:
         """Letters to all queues in turn, each body once."""
@@ -132,7 +132,12 @@ class Story:
         assert job is not None
         return job
 
-    async def _take(self, message: AbstractIncomingMessage) -> None:
+    async def sees(self, count: int, within: float = 20) -> None:
+        """Wait until consumers have seen so many deliveries of replays."""
+        await eventually(lambda: len(self.replayed) >= count, within)
+
+    async def take(self, message: AbstractIncomingMessage) -> None:
+        """One delivery, by any consumer."""
         body = message.body.decode()
         if REPLAY in message.headers:
             now = asyncio.get_running_loop().time()
