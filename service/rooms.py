@@ -21,6 +21,7 @@ from service.flows.event_bus.push import Endpoint, Pusher
 from service.flows.freeflow import consumers as events
 from service.flows.freeflow import handlers, policy
 from service.flows.freeflow.topology import DOMAINS
+from service.flows.handlers import NoHandler
 from service.flows.room import Reception, Room
 from service.flows.settlement import api as payments
 from service.flows.settlement import consumers as payment_desks
@@ -105,7 +106,7 @@ def handler_faults(values: Mapping[str, object]) -> Iterator[Fault]:
             continue
         try:
             handlers.find(path)
-        except handlers.NoHandler as fault:
+        except NoHandler as fault:
             yield Fault(f"freeflow.handlers.{domain}", str(fault))
 
 
@@ -143,9 +144,9 @@ def _doors(
     for number, service in enumerate(given):
         try:
             doors[service.name] = _door(service, pusher, rules)
-        except functions.NoHandler as missing:
+        except NoHandler as missing:
             key = f"event_bus.services.{number}.handler"
-            faults.append(Fault(key, f"given {service.handler!r}, which {missing}"))
+            faults.append(Fault(key, f"given {service.handler!r}: {missing}"))
     if faults:
         raise BadSettings(faults)
     return doors

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from service.core.history import Death, newest_death
-from service.core.marks import ORIGINAL_QUEUE, Marks, Origin, Seal, read
+from service.core.marks import ORIGINAL_QUEUE, Marks, MarkValue, Origin, Seal, read
 from service.core.outcome import Done, Failed, Outcome, Refused
 from service.core.verdict import Why
 
@@ -21,6 +21,10 @@ class Delivery:
     marks: Marks
     outcome: Outcome
     at: datetime
+    kills: int = 0
+    """How often it was sent to the dead letters before, where the flow counts that."""
+    carries: Mapping[str, MarkValue] = field(default_factory=dict)
+    """What its flow found out about it, to be stamped on every copy."""
 
     @property
     def retries(self) -> int:
@@ -48,6 +52,8 @@ class Envelope:
     exchange: str = ""
     routing_key: str = ""
     redelivered: bool = False
+    place: Mapping[str, int] = field(default_factory=dict)
+    """Where and when the broker had it, as far as the lane knows: offset, partition, timestamp (ms)."""
 
 
 def in_hand(envelope: Envelope, flow: str, seal: Seal, queue: str, more: int = 0) -> Delivery:

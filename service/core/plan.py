@@ -54,12 +54,16 @@ class Plan:
     later: Plan | None = None
 
 
+Moved = Retry | Bury | Discard
+"""The verdicts that may send a letter on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Publish:
     """A way: a confirmed publish, then the acknowledgement; a flow may stamp marks of its own too."""
 
-    to: Callable[[Delivery, Retry | Bury], Address]
-    also: Callable[[Delivery, Retry | Bury], Mapping[str, MarkValue]] = lambda *_: {}
+    to: Callable[[Delivery, Moved], Address]
+    also: Callable[[Delivery, Moved], Mapping[str, MarkValue]] = lambda *_: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +76,32 @@ Way = Publish | Reject
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How retries and burials of a flow travel; `defer` where a wait spends no attempt."""
+    """How retries and burials of a flow travel; `defer` where a wait spends no attempt, `discard`
+    where what is dropped leaves a copy behind."""
 
     retry: Way
     bury: Way
     defer: Way | None = None
+    discard: Way | None = None
 
 
 def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
     """The plan that carries out a verdict; the verdict alone decides what happens."""
     match verdict:
-        case Accept() | Discard():
+        case Accept():
             return Plan(Settle.ACK)
+        case Discard() if ways.discard is None:
+            return Plan(Settle.ACK)
+        case Discard(reason):
+            assert ways.discard is not None
+            return _travel(ways.discard, verdict, delivery, _given_up(reason, delivery, seal))
         case Requeue(pause):
             return Plan(Settle.REQUEUE, pause=pause)
         case Retry(number):
             way = ways.defer if number == delivery.retries and ways.defer else ways.retry
             return _travel(way, verdict, delivery, _waiting(verdict, delivery, seal))
-        case Bury():
-            return _travel(ways.bury, verdict, delivery, _buried(verdict, delivery, seal))
+        case Bury(reason):
+            return _travel(ways.bury, verdict, delivery, _given_up(reason, delivery, seal))
         case never:
             assert_never(never)
 
@@ -106,9 +117,7 @@ def returning(delivery: Delivery, to: Address, ways: Ways, seal: Seal, again: ti
     return Plan(Settle.ACK, (back,), otherwise=burial, later=later)
 
 
-def _travel(
-    way: Way, verdict: Retry | Bury, delivery: Delivery, stamped: Mapping[str, MarkValue]
-) -> Plan:
+def _travel(way: Way, verdict: Moved, delivery: Delivery, stamped: Mapping[str, MarkValue]) -> Plan:
     match way:
         case Publish(to, also):
             marks = {**stamped, **also(delivery, verdict)}
@@ -125,9 +134,9 @@ def _waiting(retry: Retry, delivery: Delivery, seal: Seal) -> dict[str, MarkValu
     return marks | _error(delivery) | {names.DUE: round(due.timestamp() * 1000)}
 
 
-def _buried(bury: Bury, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
+def _given_up(reason: str, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
     marks = stamp(delivery.marks, seal)
-    return marks | _error(delivery) | {names.REASON: shorten(bury.reason)}
+    return marks | _error(delivery) | {names.REASON: shorten(reason)}
 
 
 def _error(delivery: Delivery) -> dict[str, MarkValue]:
