@@ -22,6 +22,7 @@ from service.flows.flow import Flow
 
 Clock = Callable[[], datetime]
 Work = Callable[[Raw, Envelope], Awaitable[None]]
+Attempted = Callable[[Delivery], Awaitable[Outcome]]
 Watch = Callable[[Raw, Delivery, Verdict], Witness]
 
 
@@ -46,7 +47,7 @@ class Desk:
     watch: Watch | None = None
     """Whoever wants to be told before a delivery is settled."""
 
-    async def attend(self, raw: Raw, outcome: Callable[[Delivery], Awaitable[Outcome]]) -> None:
+    async def attend(self, raw: Raw, outcome: Attempted) -> None:
         """Give this delivery its verdict; `outcome` says how it ended, and may be a handler at work."""
 
         async def work(raw: Raw, envelope: Envelope) -> None:

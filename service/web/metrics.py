@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 
 from faststream.asgi import AsgiResponse, get
 from faststream.asgi.types import ASGIApp, Scope
@@ -24,8 +25,12 @@ LATE = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0)
 class Metrics:
     """Counts verdicts; never a routing key, a queue of others, a cause or an id as a label."""
 
-    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(
+        self,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        self.registry = registry or CollectorRegistry()
         self._clock = clock
         self._received = Counter(
             "dlo_letters_received",
@@ -40,6 +45,12 @@ class Metrics:
             "dlo_letters_buried",
             "Letters buried, by why",
             ("flow", "reason"),
+            registry=self.registry,
+        )
+        self._discarded = Counter(
+            "dlo_letters_discarded",
+            "Letters dropped on purpose, with a trace",
+            ("flow",),
             registry=self.registry,
         )
         self._returned = Counter(
@@ -76,7 +87,9 @@ class Metrics:
                 self._retries.labels(flow, say(after)).inc()
             case Bury(_, why):
                 self._buried.labels(flow, why.value).inc()
-            case Accept() | Requeue() | Discard():
+            case Discard():
+                self._discarded.labels(flow).inc()
+            case Accept() | Requeue():
                 pass
 
     def returned(self, flow: str, delivery: Delivery, envelope: Envelope) -> None:
@@ -86,6 +99,12 @@ class Metrics:
         if isinstance(due, int):
             late = self._clock().timestamp() - due / 1000
             self._lateness.labels(flow).observe(max(0.0, late))
+
+
+@cache
+def metrics_on(registry: CollectorRegistry) -> Metrics:
+    """The metrics of a registry that others use too: made once, for it takes no name twice."""
+    return Metrics(registry=registry)
 
 
 def metrics_route(metrics: Metrics) -> ASGIApp:
