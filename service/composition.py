@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 
 import structlog
@@ -161,7 +163,7 @@ def _office(
         opening.broker,
         asgi_routes=[
             ("/livez", livez),
-            ("/readyz", readyz({"rabbitmq": rabbitmq, "database": database})),
+            ("/readyz", readyz({"rabbitmq": rabbitmq, "database": database, **_troubles(rooms)})),
             ("/metrics", metrics_route(metrics)),
             ("/asyncapi.json", json_route(lambda: office.schema.to_specification().to_jsonable())),
         ],
@@ -174,6 +176,17 @@ def _office(
     office.opening = opening
     office.api = create_api((room.api for room in rooms if room.api is not None), VERSION)
     return office
+
+
+def _troubles(rooms: tuple[Room, ...]) -> dict[str, Callable[[], Health]]:
+    """What the rooms say of themselves, where they have more to say than RabbitMQ and the ledger."""
+    return {
+        room.name: partial(_trouble, room.trouble) for room in rooms if room.trouble is not None
+    }
+
+
+def _trouble(told: Callable[[], str]) -> Health:
+    return Health(not told(), told() or "up")
 
 
 async def _watch(settings: Settings, routes: Routes) -> None:

@@ -1,4 +1,4 @@
-"""Which rooms the settings open; the only place where a flow meets its settings."""
+"""Which rooms the settings open; where a flow meets its settings (KDLQ's in `kdlq_room`)."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from service.flows.settlement.http_bank import HttpBank
 from service.flows.settlement.monitor import Alert, Monitor, Webhook, no_alert
 from service.flows.settlement.outbox import Relay
 from service.flows.settlement.workers import Workers
+from service.kdlq_room import kdlq_room
 from service.ledger.book import Book
 from service.settings import BadSettings, Fault, Settings
 from service.settings.event_bus import ServiceSetting
@@ -216,9 +217,14 @@ def _settlement(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
     )
 
 
+def _kdlq(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
+    return kdlq_room(settings, seal, kind_of(settings))
+
+
 ROOMS: dict[str, Callable[[Settings, Seal, FindRoute], Room]] = {
     "dlq_processor": _dlq_processor,
     "freeflow": _freeflow,
     "event_bus": _event_bus,
+    "kdlq": _kdlq,
     "settlement": _settlement,
 }

@@ -32,12 +32,20 @@ class Reception:
 
 
 @dataclass(frozen=True, slots=True)
+class DeadQueue:
+    """A queue in which dead letters lie, for the ledger; or those that were discarded on purpose."""
+
+    name: str
+    discarded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """A flow, ready to be opened: its topology, its subscribers, and work beside them.
 
     `work` runs as long as the service does; each is started with the service and cancelled with it,
     and must outlive any fault of the broker or the database by itself. `api` is what it answers
-    over HTTP.
+    over HTTP, `dead` where its dead letters lie, `trouble` what keeps it from its work (empty: nothing).
     """
 
     name: str
@@ -45,3 +53,5 @@ class Room:
     subscribe: Callable[[RabbitBroker, Reception], None]
     work: tuple[Callable[[Reception], Awaitable[None]], ...] = ()
     api: APIRouter | None = None
+    dead: tuple[DeadQueue, ...] = ()
+    trouble: Callable[[], str] | None = None

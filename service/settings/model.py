@@ -21,6 +21,7 @@ from service.core import duration
 from service.core.route import ReturnTo, Route, RouteBook
 from service.settings.event_bus import EventBus
 from service.settings.freeflow import Freeflow
+from service.settings.kdlq import Kdlq
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
@@ -37,7 +38,7 @@ from service.settings.nearest import did_you_mean
 from service.settings.section import Section
 from service.settings.settlement import Settlement
 
-FLOWS = ("dlq_processor", "freeflow", "settlement", "event_bus")
+FLOWS = ("dlq_processor", "freeflow", "settlement", "event_bus", "kdlq")
 
 # What differs in production even where there is no settings.toml to say so.
 PRODUCTION: Mapping[str, object] = {
@@ -45,6 +46,7 @@ PRODUCTION: Mapping[str, object] = {
         "dlq_processor",
         "freeflow",
         "event_bus",
+        "kdlq",
     ],  # settlement's bank is a simulated one until a real one is named
     "queues": {"type": "quorum"},
     "dlq_processor": {"drill": False},
@@ -176,6 +178,7 @@ class Settings(Section):
     freeflow: Freeflow = Field(default_factory=Freeflow)
     settlement: Settlement = Field(default_factory=Settlement)
     event_bus: EventBus = Field(default_factory=EventBus)
+    kdlq: Kdlq = Field(default_factory=Kdlq)
     web: Web = Field(default_factory=Web)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)

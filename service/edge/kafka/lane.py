@@ -145,12 +145,12 @@ class Guard:
         else:
             self._ended = message.raw_message
 
-    async def consume_one(self, raw: Message) -> None:
+    async def consume_one(self, msg: Message) -> None:
         """In the place of FastStream's: go on only if the record was ended."""
-        await self._subscriber.consume(raw)
-        if self._ended is raw or not self._subscriber.running:
+        await self._subscriber.consume(msg)
+        if self._ended is msg or not self._subscriber.running:
             return
-        place = f"{raw.topic()}/{raw.partition()}/{raw.offset()}"
+        place = f"{msg.topic()}/{msg.partition()}/{msg.offset()}"
         LOG.error(f"consuming stops: {self._why}", action="kafka_stopped", record=place)
         self._subscriber.running = False
         # Not from within: it would cancel itself, and the group would wait for a member that is gone.
