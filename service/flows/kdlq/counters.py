@@ -9,6 +9,8 @@ from service.core.policy import SPENT
 
 WIDTHS = (4, 8)
 LARGEST = 2**63 - 1
+# Any four letters are four bytes too, and as a number far beyond this: no count.
+LARGEST_BINARY = 2**24 - 1
 ORIGINALS = {
     names.ORIG_OFFSET: "offset",
     names.ORIG_PARTITION: "partition",
@@ -21,23 +23,33 @@ def count_in(headers: Mapping[str, object], name: str) -> int:
     """A counter of the letter: 0 where there is none, spent where it cannot be read."""
     if name not in headers:
         return 0
-    count = number(headers[name])
-    return SPENT if count is None or not 0 <= count < SPENT else count
+    value = headers[name]
+    count, most = number(value), SPENT - 1 if _is_written_out(value) else LARGEST_BINARY
+    return count if count is not None and 0 <= count <= most else SPENT
 
 
 def number(value: object) -> int | None:
     """A number in any of the ways it is written; None for anything else.
 
-    Four digits are also four bytes: digits win, for nobody counts to eight hundred million.
+    Four digits are also four bytes: digits win.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
-    if not isinstance(data, bytes | bytearray):
-        return None
+    data = _bytes(value)
     if data.isdigit():
         return int(data) if len(data) < 20 else None
     return int.from_bytes(data, "big", signed=True) if len(data) in WIDTHS else None
+
+
+def _is_written_out(value: object) -> bool:
+    return isinstance(value, int) or _bytes(value).isdigit()
+
+
+def _bytes(value: object) -> bytes:
+    """Binary headers arrive as text where they happen to be UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    return bytes(value) if isinstance(value, bytes | bytearray) else b""
 
 
 def originals(headers: Mapping[str, object], place: Mapping[str, int]) -> dict[str, int]:
