@@ -44,8 +44,7 @@ async def _play_all(url: str) -> dict[str, Played]:
         await broker.start()
         for place, scenario in PLACES.items():
             await _publish(channel, place, scenario)
-        for record in records.values():
-            await eventually(lambda record=record: _is_over(record), 10)  # type: ignore[misc]
+        await eventually(lambda: all(map(_is_over, records.values())), 10)
         await broker.stop()
         for kdlq in opened:
             await kdlq.__aexit__()
@@ -74,7 +73,7 @@ async def _publish(channel: AbstractChannel, place: str, scenario: Scenario) -> 
     await channel.default_exchange.publish(message, place)
 
 
-async def _is_over(record: Record) -> bool:
+def _is_over(record: Record) -> bool:
     return len(record.told) >= len(record.scenario.told)
 
 
