@@ -19,6 +19,7 @@ from tests.servers.kafka import MockKafka
 from tests.servers.waiting import eventually
 
 PAGE = (ROOT / "docs" / "flows" / "kdlq.md").read_text()
+RUN = ("-m", "faststream", "run")
 QUEUES = ("orders", "orders.again", "orders.dlq", "kdlq.wait.orders.again")
 
 
@@ -30,9 +31,7 @@ def test_the_application_is_the_one_in_the_docs(name: str) -> None:
 async def test_orders_on_rabbitmq(rabbit_url: str) -> None:
     async with channel_to(rabbit_url) as channel:
         await _clean(channel)
-        application = _spawn(
-            "-m", "faststream", "run", "docs.examples.orders_on_rabbitmq:app", RABBIT_URL=rabbit_url
-        )
+        application = _spawn(*RUN, "docs.examples.orders_on_rabbitmq:app", RABBIT_URL=rabbit_url)
         try:
             await eventually(lambda: _consumed(rabbit_url), 20)
             await _publish(channel, b'{"id": 1, "stock": 3, "amount": 1}')
@@ -50,7 +49,7 @@ async def test_orders_on_rabbitmq(rabbit_url: str) -> None:
         await _publish(channel, b"bad")
         by_hand = _spawn("-m", "docs.examples.orders_by_hand", RABBIT_URL=rabbit_url)
         said, _ = await asyncio.to_thread(by_hand.communicate, timeout=20)
-        assert said.split() == [b"ok", b"killed"]
+        assert {b"ok", b"killed"} <= set(said.splitlines())
         assert [letter.body for letter in await drain(channel, "orders.dlq")] == [b"bad"]
         await _clean(channel)
 
@@ -59,9 +58,7 @@ async def test_orders_on_kafka() -> None:
     kafka = MockKafka()
     kafka.create("orders", "orders.billing.again", "orders.dlq")
     outside = Outside(kafka.address)
-    application = _spawn(
-        "-m", "faststream", "run", "docs.examples.orders_on_kafka:app", KAFKA_SERVERS=kafka.address
-    )
+    application = _spawn(*RUN, "docs.examples.orders_on_kafka:app", KAFKA_SERVERS=kafka.address)
     try:
         for amount in (5, -5, -50):
             outside.send("orders", b'{"amount": %d}' % amount)
