@@ -9,18 +9,48 @@ if TYPE_CHECKING:
     from service.core.outcome import NotYet, Refuse, RetryIn
     from service.flows.freeflow.event import Event
     from service.flows.freeflow.policy import Rules as Freeflow
+    from service.flows.kdlq.config import KDLQConfig
+    from service.flows.kdlq.listening import KDLQListener
+    from service.flows.kdlq.message import Message
+    from service.flows.kdlq.status import KDLQError, MustBeRedelivered, Result, Status
+    from service.kdlq import KDLQ, KDLQConsumer
     from service.retrying import Retrying
 
-__all__ = ["Event", "Freeflow", "NotYet", "Refuse", "RetryIn", "Retrying"]
+__all__ = [
+    "KDLQ",
+    "Event",
+    "Freeflow",
+    "KDLQConfig",
+    "KDLQConsumer",
+    "KDLQError",
+    "KDLQListener",
+    "Message",
+    "MustBeRedelivered",
+    "NotYet",
+    "Refuse",
+    "Result",
+    "RetryIn",
+    "Retrying",
+    "Status",
+]
 
 # Each from its place, when it is first asked for: the command line is to start without FastStream.
 _PLACES = {
     "Event": ("service.flows.freeflow.event", "Event"),
     "Freeflow": ("service.flows.freeflow.policy", "Rules"),
+    "KDLQ": ("service.kdlq", "KDLQ"),
+    "KDLQConfig": ("service.flows.kdlq.config", "KDLQConfig"),
+    "KDLQConsumer": ("service.kdlq", "KDLQConsumer"),
+    "KDLQError": ("service.flows.kdlq.status", "KDLQError"),
+    "KDLQListener": ("service.flows.kdlq.listening", "KDLQListener"),
+    "Message": ("service.flows.kdlq.message", "Message"),
+    "MustBeRedelivered": ("service.flows.kdlq.status", "MustBeRedelivered"),
     "NotYet": ("service.core.outcome", "NotYet"),
     "Refuse": ("service.core.outcome", "Refuse"),
+    "Result": ("service.flows.kdlq.status", "Result"),
     "RetryIn": ("service.core.outcome", "RetryIn"),
     "Retrying": ("service.retrying", "Retrying"),
+    "Status": ("service.flows.kdlq.status", "Status"),
 }
 
 

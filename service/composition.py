@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 
 import structlog
@@ -42,7 +44,7 @@ from service.topology.tables import Topology
 from service.web.api import create_api
 from service.web.farewell import Farewell
 from service.web.guard import Guard
-from service.web.health import Health, livez, readyz
+from service.web.health import Check, Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
 from service.web.streams import Streams
@@ -161,7 +163,12 @@ def _office(
 
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
-    checks = {"rabbitmq": rabbitmq, "database": database, "intake": archive.health}
+    checks: dict[str, Check] = {
+        "rabbitmq": rabbitmq,
+        "database": database,
+        "intake": archive.health,
+        **_troubles(rooms),
+    }
     streams = Streams(lambda: pulse(archive.book), checks)
     farewell = Farewell(streams.close)
     watch, url = watch_of(settings, archive.book), settings.rabbit.url.get_secret_value()
@@ -219,6 +226,17 @@ def _office(
     )
     office.guard = Guard(api, door_of(settings))
     return office
+
+
+def _troubles(rooms: tuple[Room, ...]) -> dict[str, Callable[[], Health]]:
+    """What the rooms say of themselves, where they have more to say than RabbitMQ and the ledger."""
+    return {
+        room.name: partial(_trouble, room.trouble) for room in rooms if room.trouble is not None
+    }
+
+
+def _trouble(told: Callable[[], str]) -> Health:
+    return Health(not told(), told() or "up")
 
 
 async def _watch(settings: Settings, routes: Routes) -> None:

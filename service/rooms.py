@@ -1,4 +1,4 @@
-"""Which rooms the settings open; the only place where a flow meets its settings."""
+"""Which rooms the settings open; where a flow meets its settings (KDLQ's in `kdlq_room`)."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from service.flows.freeflow import consumers as events
 from service.flows.freeflow import handlers, policy
 from service.flows.freeflow import topology as event_tables
 from service.flows.freeflow.topology import DOMAINS
+from service.flows.handlers import NoHandler
 from service.flows.room import DeadQueue, Reception, Room
 from service.flows.settlement import api as payments
 from service.flows.settlement import consumers as payment_desks
@@ -33,6 +34,7 @@ from service.flows.settlement.http_bank import HttpBank
 from service.flows.settlement.monitor import Alert, Monitor, Webhook, no_alert
 from service.flows.settlement.outbox import Relay
 from service.flows.settlement.workers import Workers
+from service.kdlq_room import kdlq_room
 from service.ledger.book import Book
 from service.settings import BadSettings, Fault, Settings
 from service.settings.event_bus import ServiceSetting
@@ -109,7 +111,7 @@ def handler_faults(values: Mapping[str, object]) -> Iterator[Fault]:
             continue
         try:
             handlers.find(path)
-        except handlers.NoHandler as fault:
+        except NoHandler as fault:
             yield Fault(f"freeflow.handlers.{domain}", str(fault))
 
 
@@ -148,9 +150,9 @@ def _doors(
     for number, service in enumerate(given):
         try:
             doors[service.name] = _door(service, pusher, rules)
-        except functions.NoHandler as missing:
+        except NoHandler as missing:
             key = f"event_bus.services.{number}.handler"
-            faults.append(Fault(key, f"given {service.handler!r}, which {missing}"))
+            faults.append(Fault(key, f"given {service.handler!r}: {missing}"))
     if faults:
         raise BadSettings(faults)
     return doors
@@ -224,9 +226,14 @@ def _settlement(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
     )
 
 
+def _kdlq(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
+    return kdlq_room(settings, seal, kind_of(settings))
+
+
 ROOMS: dict[str, Callable[[Settings, Seal, FindRoute], Room]] = {
     "dlq_processor": _dlq_processor,
     "freeflow": _freeflow,
     "event_bus": _event_bus,
+    "kdlq": _kdlq,
     "settlement": _settlement,
 }

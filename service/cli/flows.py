@@ -37,6 +37,17 @@ def sends_of(settings: Settings) -> Iterator[tuple[str, str]]:
 
         for topic in (CREATED, REQUESTED):
             yield from ((exchange.name, "") for exchange in (topic, dead_exchange(topic)))
+    if "kdlq" in settings.flows:
+        from service.flows.kdlq.topology import SKIPPED, wait_name
+
+        on_rabbit = [each for each in settings.kdlq.consumers if each.broker == "rabbit"]
+        for each in on_rabbit:
+            yield "", each.dlq
+            for name in each.taken:
+                to = each.redelivery or name
+                yield "", wait_name(to) if each.redelivery_delay else to
+        if settings.kdlq.consumers:
+            yield "", SKIPPED
     if "event_bus" in settings.flows:
         from service.flows.event_bus import topology as bus
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from service.core.history import Death, newest_death
-from service.core.marks import ORIGINAL_QUEUE, Marks, Origin, Seal, read, replay_in
+from service.core.marks import ORIGINAL_QUEUE, Marks, MarkValue, Origin, Seal, read, replay_in
 from service.core.outcome import Done, Failed, Outcome, Refused
 from service.core.replayed import replayed_in
 from service.core.verdict import Why
@@ -24,6 +24,10 @@ class Delivery:
     at: datetime
     is_replay: bool = False
     """A job of ours sent this very letter to this queue, and wants to hear that it was taken."""
+    kills: int = 0
+    """How often it was sent to the dead letters before, where the flow counts that."""
+    carries: Mapping[str, MarkValue] = field(default_factory=dict)
+    """What its flow found out about it, to be stamped on every copy."""
 
     @property
     def retries(self) -> int:
@@ -52,6 +56,8 @@ class Envelope:
     routing_key: str = ""
     redelivered: bool = False
     body: bytes = b""
+    place: Mapping[str, int] = field(default_factory=dict)
+    """Where and when the broker had it, as far as the lane knows: offset, partition, timestamp (ms)."""
 
 
 def in_hand(envelope: Envelope, flow: str, seal: Seal, queue: str, more: int = 0) -> Delivery:
@@ -66,8 +72,13 @@ def in_hand(envelope: Envelope, flow: str, seal: Seal, queue: str, more: int = 0
     else:
         marks = Marks(envelope.message_id or envelope.fresh_id, flow, here, more, envelope.at)
         marks = replace(marks, replay=replay_in(envelope.headers))
-    is_replay = bool(marks.replay) and _is_replay(marks.replay, queue, envelope.body, seal)
-    return Delivery(marks, Done(), envelope.at, is_replay)
+    is_replay = was_sent_back(marks, envelope, queue, seal)
+    return Delivery(marks, Done(), envelope.at, is_replay=is_replay)
+
+
+def was_sent_back(marks: Marks, envelope: Envelope, queue: str, seal: Seal) -> bool:
+    """Whether a job of ours sent this very letter to this queue."""
+    return bool(marks.replay) and bool(replayed_in(marks.replay, queue, envelope.body, seal))
 
 
 def dead_lettered(
@@ -127,10 +138,6 @@ def _first_failure(envelope: Envelope, flow: str, death: Death) -> Marks:
     letter = envelope.message_id or envelope.fresh_id
     replay = replay_in(envelope.headers)
     return Marks(letter, flow, origin, 0, envelope.at, {death.reason: 1}, replay)
-
-
-def _is_replay(text: str, queue: str, body: bytes, seal: Seal) -> bool:
-    return replayed_in(text, queue, body, seal) is not None
 
 
 def _says(death: Death) -> str:

@@ -26,6 +26,12 @@ REPLAY = "x-dlo-replay"
 FINAL_STATUS = "x-final-status-code"
 FINAL_ERROR = "x-final-error"
 FINAL_RETRIES = "x-final-retry-count"
+REDELIVERED = "KDLQ_Redelivered"
+KILLS = "KDLQ_Kills"
+MARKER = "KDLQ_PrcMarker"
+ORIG_OFFSET = "KDLQ_OrigOffset"
+ORIG_PARTITION = "KDLQ_OrigPartition"
+ORIG_TS = "KDLQ_OrigTs"
 
 OURS = frozenset(
     {RETRY_COUNT, ORIGINAL_EXCHANGE, ORIGINAL_ROUTING_KEY, ORIGINAL_QUEUE, LETTER, FLOW}
@@ -34,6 +40,8 @@ OURS = frozenset(
 )
 # Names that others use too: on a letter that we did not mark they are the sender's own.
 SHARED = frozenset(name for name in OURS if not name.startswith("x-dlo-"))
+# The marks of KDLQ, which other programs count on too: a copy of ours carries them on, or its own instead.
+KDLQ = frozenset({REDELIVERED, KILLS, MARKER, ORIG_OFFSET, ORIG_PARTITION, ORIG_TS})
 # The broker's own history (3.x goes on counting from a copied x-death; a quorum queue shows a copied
 # delivery count as its own) and the sender's carbon copies (the default exchange would deliver them
 # to any queue) never travel on.
@@ -159,7 +167,8 @@ def is_dropped(name: str) -> bool:
 
 def strip(headers: Mapping[str, object]) -> dict[str, object]:
     """The sender's own headers: what a letter wears that is sent back with fresh attempts."""
-    return {name: value for name, value in headers.items() if not is_dropped(name)}
+    kept = ((name, value) for name, value in headers.items() if name not in KDLQ)
+    return {name: value for name, value in kept if not is_dropped(name)}
 
 
 def shorten(text: str, limit: int = LONGEST_ERROR) -> str:

@@ -68,12 +68,16 @@ class Plan:
     later: Plan | None = None
 
 
+Moved = Retry | Bury | Discard
+"""The verdicts that may send a letter on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Publish:
     """A way: a confirmed publish, then the acknowledgement; a flow may stamp marks of its own too."""
 
-    to: Callable[[Delivery, Retry | Bury], Address]
-    also: Callable[[Delivery, Retry | Bury], Mapping[str, MarkValue]] = lambda *_: {}
+    to: Callable[[Delivery, Moved], Address]
+    also: Callable[[Delivery, Moved], Mapping[str, MarkValue]] = lambda *_: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,13 @@ class Errand:
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """How retries and burials of a flow travel; `defer` where a wait spends no attempt."""
+    """How retries and burials of a flow travel; `defer` where a wait spends no attempt, `discard`
+    where what is dropped leaves a copy behind."""
 
     retry: Way
     bury: Way
     defer: Way | None = None
+    discard: Way | None = None
 
 
 def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
@@ -108,15 +114,20 @@ def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
     match verdict:
         case Accept() if delivery.is_replay:
             return Plan(Settle.ACK, (_receipt(delivery, seal),))
-        case Accept() | Discard():
+        case Accept():
             return Plan(Settle.ACK)
+        case Discard() if ways.discard is None:
+            return Plan(Settle.ACK)
+        case Discard(reason):
+            assert ways.discard is not None
+            return _travel(ways.discard, verdict, delivery, _given_up(reason, delivery, seal))
         case Requeue(pause):
             return Plan(Settle.REQUEUE, pause=pause)
         case Retry(number):
             way = ways.defer if number == delivery.retries and ways.defer else ways.retry
             return _travel(way, verdict, delivery, _waiting(verdict, delivery, seal))
-        case Bury():
-            return _travel(ways.bury, verdict, delivery, _buried(verdict, delivery, seal))
+        case Bury(reason):
+            return _travel(ways.bury, verdict, delivery, _given_up(reason, delivery, seal))
         case never:
             assert_never(never)
 
@@ -138,15 +149,18 @@ def replaying(
     """Send a letter of the ledger to a queue. Marks of ours go on, with the count or without it; a
     stranger's letter keeps all of its own headers and gets its id and the job's mark beside them."""
     to, mark = Address("", errand.queue), errand.mark
+    # KDLQ's counters are not ours alone, so they are set back and not taken away.
+    anew = {n: 0 for n in (names.REDELIVERED, names.KILLS) if errand.is_fresh and n in own}
     match known:
         case Marks(origin=origin):
             again = replace(known, origin=replace(origin, queue=errand.queue), replay=mark)
             fresh = replace(again, retries=0, deaths={})
-            return SentBack(to, stamp(fresh if errand.is_fresh else again, seal))
+            return SentBack(to, {**stamp(fresh if errand.is_fresh else again, seal), **anew})
         case Unmarked():
             theirs = {name: value for name, value in own.items() if name in names.SHARED}
             kept = {n: v for n, v in theirs.items() if isinstance(v, str) or type(v) is int}
-            return SentBack(to, {**kept, names.LETTER: errand.letter, names.REPLAY: mark})
+            marks = {**kept, **anew, names.LETTER: errand.letter, names.REPLAY: mark}
+            return SentBack(to, marks)
         case never:
             assert_never(never)
 
@@ -156,9 +170,7 @@ def _receipt(delivery: Delivery, seal: Seal) -> Note:
     return Note(RECEIPTS, {**marks, **receipt(delivery.marks.replay, seal)})
 
 
-def _travel(
-    way: Way, verdict: Retry | Bury, delivery: Delivery, stamped: Mapping[str, MarkValue]
-) -> Plan:
+def _travel(way: Way, verdict: Moved, delivery: Delivery, stamped: Mapping[str, MarkValue]) -> Plan:
     match way:
         case Publish(to, also):
             marks = {**stamped, **also(delivery, verdict)}
@@ -175,9 +187,9 @@ def _waiting(retry: Retry, delivery: Delivery, seal: Seal) -> dict[str, MarkValu
     return marks | _error(delivery) | {names.DUE: round(due.timestamp() * 1000)}
 
 
-def _buried(bury: Bury, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
+def _given_up(reason: str, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
     marks = stamp(delivery.marks, seal)
-    return marks | _error(delivery) | {names.REASON: shorten(bury.reason)}
+    return marks | _error(delivery) | {names.REASON: shorten(reason)}
 
 
 def _error(delivery: Delivery) -> dict[str, MarkValue]:

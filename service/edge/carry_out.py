@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import assert_never
+from dataclasses import dataclass
+from typing import Protocol, assert_never
 
 import stamina
 from aio_pika.abc import AbstractIncomingMessage
@@ -17,6 +18,7 @@ from service.edge.letter import Letter
 from service.edge.post import NotSent, NotTaken, Post, Unroutable
 
 Mend = Callable[[], Awaitable[None]]
+Bears = Callable[[Exception], bool]
 SLIP = Letter(b"", {}, {})
 NOTE_SECONDS = 2.0
 
@@ -25,9 +27,46 @@ class Unsettled(Exception):
     """The delivery was taken from us before we could end it: the broker gives the letter out again."""
 
 
-async def carry_out(
-    plan: Plan, message: AbstractIncomingMessage, letter: Letter, post: Post, mend: Mend
-) -> Plan:
+class Halted(Exception):
+    """A send failed for as long as the lane can wait: nothing is settled, and nothing may be after it."""
+
+
+class Witness(Protocol):
+    """Told between the sends and the end of a delivery; it must not raise."""
+
+    async def sent(self) -> None:
+        """All is sent, confirmed and routed; the delivery is not settled yet."""
+
+    async def failed(self, failure: Exception) -> None:
+        """A send failed, for the first time; it may be tried again."""
+
+
+class Nobody:
+    """Is told, and does nothing."""
+
+    async def sent(self) -> None:
+        """All is sent."""
+
+    async def failed(self, failure: Exception) -> None:
+        """A send failed."""
+
+
+NOBODY = Nobody()
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a plan is carried out with. `patience` is how many seconds a send may be tried again,
+    without it for as long as the delivery is ours."""
+
+    post: Post
+    mend: Mend
+    settle: Callable[[Settle], Awaitable[None]]
+    patience: float | None = None
+    witness: Witness = NOBODY
+
+
+async def carry_out(plan: Plan, letter: Letter, means: Means) -> Plan:
     """Do what the plan says, and say which plan it was in the end.
 
     A send that fails is tried again for as long as the delivery is ours: nothing is settled
@@ -38,16 +77,17 @@ async def carry_out(
     try:
         for send in plan.sends:
             if isinstance(send, Note):
-                await _tell(send, post)
+                await _tell(send, means.post)
             else:
-                await _send(send, letter, post, mend, bears=_bears(plan))
+                await _send(send, letter, means, _bears(plan))
     except Unroutable:
         assert plan.otherwise is not None  # a patient send never gives up
-        return await carry_out(plan.otherwise, message, letter, post, mend)
+        return await carry_out(plan.otherwise, letter, means)
     except NotTaken:
         assert plan.later is not None
-        return await carry_out(plan.later, message, letter, post, mend)
-    await settle(plan.settle, message)
+        return await carry_out(plan.later, letter, means)
+    await means.witness.sent()
+    await means.settle(plan.settle)
     return plan
 
 
@@ -67,7 +107,7 @@ async def settle(how: Settle, message: AbstractIncomingMessage) -> None:
         raise Unsettled(repr(lost)) from lost
 
 
-def _bears(plan: Plan) -> Callable[[Exception], bool]:
+def _bears(plan: Plan) -> Bears:
     """Which failures are borne with, and the send tried again: those the plan has no answer to."""
 
     def bears(failure: Exception) -> bool:
@@ -89,24 +129,33 @@ async def _tell(note: Note, post: Post) -> None:
             await post.send(SLIP, note)
 
 
-async def _send(
-    send: Send, letter: Letter, post: Post, mend: Mend, *, bears: Callable[[Exception], bool]
-) -> None:
+async def _send(send: Send, letter: Letter, means: Means, bears: Bears) -> None:
     try:
-        await post.send(letter, send)  # nearly always: no retry machinery on the way
+        await means.post.send(letter, send)  # nearly always: no retry machinery on the way
     except (NotSent, Unroutable) as failure:
         if not bears(failure):
             raise
-        await _send_again(send, letter, post, mend, bears)
+        await means.witness.failed(failure)
+        if means.patience == 0:
+            raise Halted(str(failure)) from failure
+        await _send_again(send, letter, means, bears)
 
 
-async def _send_again(
-    send: Send, letter: Letter, post: Post, mend: Mend, bears: Callable[[Exception], bool]
-) -> None:
+async def _send_again(send: Send, letter: Letter, means: Means, bears: Bears) -> None:
     attempts = stamina.retry_context(
-        on=bears, attempts=None, timeout=None, wait_initial=0.2, wait_max=2.0, wait_jitter=0.2
+        on=bears,
+        attempts=None,
+        timeout=means.patience,
+        wait_initial=0.2,
+        wait_max=2.0,
+        wait_jitter=0.2,
     )
-    async for attempt in attempts:
-        with attempt:
-            await mend()
-            await post.send(letter, send)
+    try:
+        async for attempt in attempts:
+            with attempt:
+                await means.mend()
+                await means.post.send(letter, send)
+    except (NotSent, Unroutable) as failure:
+        if not bears(failure):
+            raise
+        raise Halted(str(failure)) from failure

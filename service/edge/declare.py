@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 
 from aio_pika.abc import AbstractChannel, AbstractConnection
-from aiormq.exceptions import ChannelAccessRefused, ChannelPreconditionFailed
+from aiormq.exceptions import (
+    ChannelAccessRefused,
+    ChannelNotFoundEntity,
+    ChannelPreconditionFailed,
+)
+from faststream.rabbit import RabbitQueue
 
 from service.topology.tables import Topology
 
@@ -34,6 +39,7 @@ async def declare(topology: Topology, connection: AbstractConnection) -> None:
     try:
         await _exchanges(topology, channel)
         await _queues(topology, channel)
+        await _make_missing(topology, connection)
         await _bindings(topology, channel)
     except ChannelPreconditionFailed as refusal:
         raise NotDeclared(difference(str(refusal))) from None
@@ -78,7 +84,29 @@ async def _exchanges(topology: Topology, channel: AbstractChannel) -> None:
 
 async def _queues(topology: Topology, channel: AbstractChannel) -> None:
     for queue in topology.queues:
-        await channel.declare_queue(queue.name, durable=queue.durable, arguments=queue.arguments)
+        if queue.declare:
+            await _queue(queue, channel)
+
+
+async def _queue(queue: RabbitQueue, channel: AbstractChannel) -> None:
+    await channel.declare_queue(queue.name, durable=queue.durable, arguments=queue.arguments)
+
+
+async def _make_missing(topology: Topology, connection: AbstractConnection) -> None:
+    """Somebody else's queues are left as they stand; one that is not there is made, for our letters
+    have to go somewhere. Asking for it costs the channel."""
+    for queue in topology.queues:
+        if queue.declare:
+            continue
+        asking = await connection.channel()
+        try:
+            await asking.declare_queue(queue.name, passive=True)
+        except ChannelNotFoundEntity:
+            making = await connection.channel()
+            await _queue(queue, making)
+            await making.close()
+        finally:
+            await asking.close()
 
 
 async def _bindings(topology: Topology, channel: AbstractChannel) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from service.core.marks import DROPPED, MarkValue, is_dropped
+from service.core.marks import DROPPED, KDLQ, MarkValue, is_dropped
 from service.edge.fields import LENGTH, Unreadable, WireTime, encode_marks, short_text, without
 from service.edge.tolerance import Headers, plain_table
 
@@ -69,12 +69,20 @@ def dress(headers: Mapping[str, object], marks: Mapping[str, MarkValue], room: i
     stamped = encode_marks(marks)
     original = headers.raw if isinstance(headers, Headers) else plain_table(dict(headers))[4:]
     try:
-        kept = without(original, _is_dropped)
+        kept = without(original, _dropped_for(marks))
     except (Unreadable, IndexError):
         kept = b""
     if len(kept) + len(stamped) <= room:
         return kept + stamped
     return encode_marks({**marks, DROPPED: len(original)})
+
+
+def _dropped_for(marks: Mapping[str, MarkValue]) -> Callable[[bytes], bool]:
+    """Which of the original's headers stay behind: KDLQ's only where these marks replace them."""
+    if KDLQ.isdisjoint(marks):
+        return _is_dropped
+    replaced = frozenset(name.encode() for name in KDLQ.intersection(marks))
+    return lambda name: name in replaced or _is_dropped(name)
 
 
 @lru_cache(maxsize=4096)

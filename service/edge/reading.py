@@ -50,7 +50,9 @@ def envelope_of(message: AbstractIncomingMessage, at: datetime) -> Envelope:
     """What the message says of itself. FastStream's wrapper invents ids: the raw message does not."""
     given = message.message_id or None
     where = message.exchange or "", message.routing_key or "", bool(message.redelivered)
-    return Envelope(given, message.headers, given or uuid4().hex, at, *where, message.body)
+    return Envelope(
+        given, message.headers, given or uuid4().hex, at, *where, message.body, _place(message)
+    )
 
 
 def fault_in(message: AbstractIncomingMessage, limits: Limits) -> Refused | None:
@@ -70,6 +72,14 @@ def fault_in(message: AbstractIncomingMessage, limits: Limits) -> Refused | None
 def header_fault(headers: Mapping[str, object]) -> str:
     """What could not be read in a header table; empty where all could."""
     return headers.fault if isinstance(headers, Headers) else ""
+
+
+def _place(message: AbstractIncomingMessage) -> dict[str, int]:
+    """All that RabbitMQ knows is when, by the sender; a moment that no calendar has is none."""
+    moment = message.timestamp
+    if moment is None or (isinstance(moment, WireTime) and moment.is_odd):
+        return {}
+    return {"timestamp": int(moment.timestamp()) * 1000}
 
 
 def _not_text(name: str) -> Refused:

@@ -45,7 +45,7 @@ class Room:
 
     `work` runs as long as the service does; each is started with the service and cancelled with it,
     and must outlive any fault of the broker or the database by itself. `api` is what it answers
-    over HTTP. `dead` names the queues in which its dead letters lie.
+    over HTTP, `dead` where its dead letters lie, `trouble` what keeps it from its work (empty: nothing).
     """
 
     name: str
@@ -54,3 +54,4 @@ class Room:
     work: tuple[Callable[[Reception], Awaitable[None]], ...] = ()
     api: APIRouter | None = None
     dead: tuple[DeadQueue, ...] = ()
+    trouble: Callable[[], str] | None = None

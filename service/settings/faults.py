@@ -17,6 +17,21 @@ ROUTE = ("max_retries", "delays", "return_to")
 SECRET_LISTS = frozenset({("marks", "old_keys"), ("auth", "tokens")})
 TOKEN = ("name", "role", "token", "sha256")
 SERVICE = ("name", "endpoint", "handler", "prefetch", "timeout", "refuse_client_errors")
+CONSUMER = (
+    *(
+        "broker",
+        "source",
+        "dlq",
+        "redelivery",
+        "handler",
+        "max_redeliveries",
+        "max_kills",
+        "marker",
+    ),
+    *("on_exception", "informational_headers", "foreign", "prefetch", "redelivery_delay"),
+    *("group", "wire"),
+)
+ENTRIES = {"event_bus": SERVICE, "kdlq": CONSUMER, "auth": TOKEN}
 WORDS = {
     "Input should be a valid boolean": "true or false",
     "Input should be a valid integer": "a whole number",
@@ -73,7 +88,7 @@ def _fault(found: ErrorDetails, origins: Mapping[Path, str]) -> Fault:
     path = tuple(str(part) for part in found["loc"] if part != "[key]")
     origin = origin_of(path, origins)
     if found["type"] == "extra_forbidden":
-        keys = {"event_bus": SERVICE, "auth": TOKEN}.get(path[0], ROUTE)
+        keys = ENTRIES.get(path[0], ROUTE)
         return unknown(path, ((*path[:-1], key) for key in keys), origin)
     if found["type"] == "missing":
         return Fault(dotted(path), "is missing", origin)

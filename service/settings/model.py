@@ -23,6 +23,7 @@ from service.settings.alerts import Alerts
 from service.settings.auth import Auth
 from service.settings.event_bus import EventBus
 from service.settings.freeflow import Freeflow
+from service.settings.kdlq import Kdlq
 from service.settings.kinds import (
     DatabaseUrl,
     Duration,
@@ -41,7 +42,7 @@ from service.settings.replay import Replay
 from service.settings.section import Section
 from service.settings.settlement import Settlement
 
-FLOWS = ("dlq_processor", "freeflow", "settlement", "event_bus")
+FLOWS = ("dlq_processor", "freeflow", "settlement", "event_bus", "kdlq")
 
 # What differs in production even where there is no settings.toml to say so.
 PRODUCTION: Mapping[str, object] = {
@@ -49,6 +50,7 @@ PRODUCTION: Mapping[str, object] = {
         "dlq_processor",
         "freeflow",
         "event_bus",
+        "kdlq",
     ],  # settlement's bank is a simulated one until a real one is named
     "queues": {"type": "quorum"},
     "dlq_processor": {"drill": False},
@@ -183,6 +185,7 @@ class Settings(Section):
     freeflow: Freeflow = Field(default_factory=Freeflow)
     settlement: Settlement = Field(default_factory=Settlement)
     event_bus: EventBus = Field(default_factory=EventBus)
+    kdlq: Kdlq = Field(default_factory=Kdlq)
     alerts: Alerts = Field(default_factory=Alerts)
     web: Web = Field(default_factory=Web)
     auth: Auth = Field(default_factory=Auth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 
 from faststream.asgi import AsgiResponse, get
 from faststream.asgi.types import ASGIApp, Scope
@@ -28,8 +28,12 @@ LATE = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0)
 class Metrics:
     """Counts verdicts; never a routing key, a queue of others, a cause or an id as a label."""
 
-    def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(
+        self,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        registry: CollectorRegistry | None = None,
+    ) -> None:
+        self.registry = registry or CollectorRegistry()
         self._clock = clock
         self._received = Counter(
             "dlo_letters_received",
@@ -44,6 +48,12 @@ class Metrics:
             "dlo_letters_buried",
             "Letters buried, by why",
             ("flow", "reason"),
+            registry=self.registry,
+        )
+        self._discarded = Counter(
+            "dlo_letters_discarded",
+            "Letters dropped on purpose, with a trace",
+            ("flow",),
             registry=self.registry,
         )
         self._returned = Counter(
@@ -134,7 +144,9 @@ class Metrics:
                 self._retries.labels(flow, say(after)).inc()
             case Bury(_, why):
                 self._buried.labels(flow, why.value).inc()
-            case Accept() | Requeue() | Discard():
+            case Discard():
+                self._discarded.labels(flow).inc()
+            case Accept() | Requeue():
                 pass
 
     def returned(self, flow: str, delivery: Delivery, envelope: Envelope) -> None:
@@ -148,6 +160,12 @@ class Metrics:
 
 def _parked(look: Callable[[], Parked], flow: str) -> float:
     return look().by_flow.get(flow, 0)
+
+
+@cache
+def metrics_on(registry: CollectorRegistry) -> Metrics:
+    """The metrics of a registry that others use too: made once, for it takes no name twice."""
+    return Metrics(registry=registry)
 
 
 def metrics_route(metrics: Metrics) -> ASGIApp:

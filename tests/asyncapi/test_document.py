@@ -101,6 +101,7 @@ def test_what_the_service_sends_and_what_it_receives(document: Json) -> None:
         "freeflow.events.dlq": "send",
         "event-bus-retry-queue": "send",
         "event-bus-dlq": "send",
+        **dict.fromkeys(("kdlq-dlq", "kdlq.skipped"), "send"),
         **dict.fromkeys(("transaction.created", "settlement.requested"), "send"),
         **dict.fromkeys(("dlq.transaction.created", "dlq.settlement.requested"), "send"),
         **dict.fromkeys(("transaction.created.worker", "settlement.requested.worker"), "receive"),
@@ -113,6 +114,18 @@ def test_a_domain_with_a_handler_is_received() -> None:
     document = written(Settings.model_validate({"freeflow": {"handlers": handlers}}))
     assert document["operations"]["receive-freeflow.user"]["title"] == "Events of user"
     assert "send-freeflow.user" not in document["operations"]
+
+
+def test_the_queues_of_a_kdlq_consumer() -> None:
+    own = {"source": "a", "dlq": "a.dlq", "redelivery": "a.again", "redelivery_delay": "5s"}
+    consumers = [{**own, "handler": "tests.flows.kdlq.team:handle"}]
+    settings = {"flows": ["kdlq"], "kdlq": {"consumers": consumers}}
+    document = written(Settings.model_validate(settings))
+    assert set(document["operations"]) == {
+        *("receive-a", "receive-a.again"),
+        *("send-a.dlq", "send-kdlq.wait.a.again", "send-kdlq.skipped"),
+    }
+    assert document["operations"]["receive-a.again"]["title"] == "Messages of a.again"
 
 
 def test_what_is_sent_is_persistent_and_mandatory(document: Json) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,9 +23,9 @@ from service.core.outcome import (
     TooEarly,
     outcome_of,
 )
-from service.core.policy import Policy, policy_for
+from service.core.policy import SPENT, Policy, policy_for
 from service.core.route import Route
-from service.core.verdict import Accept, Bury, Requeue, Retry, Verdict, Why
+from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict, Why
 
 S = timedelta(seconds=1)
 
@@ -143,3 +144,49 @@ def test_a_policy_says_its_rules() -> None:
 def test_a_policy_that_makes_no_sense_is_refused(ladder: tuple[timedelta, ...], limit: int) -> None:
     with pytest.raises(ValueError, match="must be"):
         Policy(ladder, limit)
+
+
+OFTEN = "failed 3 times: x"
+TWICE_THEN_ONCE = Policy((timedelta(),), 2, max_burials=1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "retries", "kills", "verdict"),
+    [
+        (Done(), 2, 1, Accept()),
+        (Failed("x"), 0, 0, Retry(1, timedelta())),
+        (Failed("x"), 1, 1, Retry(2, timedelta())),  # the two counters do not know each other
+        (Failed("x"), 2, 0, Bury(OFTEN)),
+        (Failed("x"), 2, 1, Discard(f"{OFTEN}; its kills are spent (1 allowed)")),
+        (Refused("x"), 0, 0, Bury("refused: x", Why.REFUSED)),
+        (Refused("x"), 0, 1, Discard("refused: x; its kills are spent (1 allowed)")),
+        (Failed("x"), SPENT, 0, Bury("failed too often: x")),
+        (Refused("x"), 0, SPENT, Discard("refused: x; its kills cannot be read (1 allowed)")),
+    ],
+)
+def test_two_counters(outcome: Outcome, retries: int, kills: int, verdict: Verdict) -> None:
+    judged = replace(delivery(outcome, retries), kills=kills)
+    assert judge(judged, TWICE_THEN_ONCE) == verdict
+
+
+@pytest.mark.parametrize(
+    ("limit", "kills", "verdict"),
+    [
+        (0, 0, Discard),  # never among the dead letters at all
+        (1, 0, Bury),
+        (-1, 10_000, Bury),
+        (-1, SPENT, Discard),  # a count that cannot be read is spent, whatever the limit
+    ],
+)
+def test_the_limit_of_burials(limit: int, kills: int, verdict: type[Verdict]) -> None:
+    judged = replace(delivery(Refused("x")), kills=kills)
+    assert isinstance(judge(judged, Policy((S,), 0, max_burials=limit)), verdict)
+
+
+def test_a_count_that_cannot_be_read_ends_even_endless_retries() -> None:
+    assert isinstance(judge(delivery(Failed("x"), SPENT), Policy((S,), -1)), Bury)
+
+
+def test_other_policies_bury_without_end() -> None:
+    judged = replace(delivery(Refused("x")), kills=10_000)
+    assert isinstance(judge(judged, Policy((S,), 3)), Bury)

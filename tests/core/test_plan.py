@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -107,3 +108,13 @@ def test_if_nobody_is_there_any_more_it_is_buried(to: Address, reason: str) -> N
     assert burial is not None
     assert burial.sends[0].to == Address("dead", "letters")
     assert burial.sends[0].marks[names.REASON] == reason
+
+
+def test_what_is_discarded_leaves_a_copy_where_the_flow_has_a_way_for_it() -> None:
+    skipped = replace(PUBLISHING, discard=Publish(lambda *_: Address("", "skipped")))
+    todo = plan(Discard("kills spent"), DELIVERY, skipped, SEAL)
+    (send,) = todo.sends
+    assert (todo.settle, send.to) == (Settle.ACK, Address("", "skipped"))
+    assert send.marks[names.REASON] == "kills spent"
+    assert send.marks[names.ERROR] == "boom"
+    assert read(send.marks, SEAL) == MARKS

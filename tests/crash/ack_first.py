@@ -8,26 +8,21 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from aio_pika.abc import AbstractIncomingMessage
-
 from service.core.plan import Plan
-from service.edge.carry_out import Mend, settle
+from service.edge.carry_out import Means
 from service.edge.letter import Letter
-from service.edge.post import Post
 from service.flows import desk
 from tests.crash.running import run
 
 NETWORK = 0.01  # what lies between two machines, and on loopback does not
 
 
-async def ack_first(
-    plan: Plan, message: AbstractIncomingMessage, letter: Letter, post: Post, mend: Mend
-) -> Plan:
+async def ack_first(plan: Plan, letter: Letter, means: Means) -> Plan:
     """Settle, then send: the order that loses letters."""
-    await settle(plan.settle, message)
+    await means.settle(plan.settle)
     await asyncio.sleep(NETWORK)
     for send in plan.sends:
-        await post.send(letter, send)
+        await means.post.send(letter, send)
     return plan
 
 

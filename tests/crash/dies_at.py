@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from service.edge import carry_out
+from service.edge import carry_out, reading
 from service.edge.confirming import ConfirmingChannel
 from service.edge.opening import Opening
 from service.flows import desk
@@ -96,7 +96,7 @@ def written(method: bytes) -> Callable[[Fuse], None]:
 
 
 POINTS: dict[str, Callable[[Fuse], None]] = {
-    "delivered": before(desk, "envelope_of"),
+    "delivered": before(reading, "envelope_of"),
     "judged": after(desk, "judge"),
     "published": written(BASIC_PUBLISH),
     "confirmed": after(ConfirmingChannel, "_on_confirm_frame"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from faststream import AckPolicy
-from faststream.rabbit import RabbitBroker, RabbitMessage
+from faststream.rabbit import QueueType, RabbitBroker, RabbitMessage
 
 from service.core.outcome import Done, Failed
 from service.core.route import Route
@@ -17,6 +17,14 @@ from service.edge.reading import Limits, unopened
 from service.flows.desk import Desk, outcome_of_handler
 from service.flows.event_bus.event import Event, Reply
 from service.flows.event_bus.topology import dead_name
+from service.flows.kdlq.kafka_room import Cluster
+from service.flows.kdlq.message import Message
+from service.flows.kdlq.policy import Rules
+from service.flows.kdlq.rabbit_room import OnRabbit
+from service.flows.kdlq.room import room_of
+from service.flows.kdlq.status import Status
+from service.flows.kdlq.topology import SKIPPED, Names
+from service.flows.room import Reception
 from service.flows.settlement import policy as settling
 from service.flows.settlement import topology as payments
 from service.simulation.broker import SimulatedBroker
@@ -119,6 +127,27 @@ async def event_bus(accepts: Accepts) -> AsyncIterator[Stage]:
         yield Stage(bus.simulation, bus.rabbit, seen)
 
 
+@asynccontextmanager
+async def kdlq(accepts: Accepts) -> AsyncIterator[Stage]:
+    """A handler that asks for redelivery, in the room that the service opens."""
+    seen: list[Mapping[str, object]] = []
+
+    async def handle(message: object) -> Status:
+        assert isinstance(message, Message)
+        seen.append(message.headers)
+        return Status.OK if accepts(len(seen)) else Status.MUST_BE_REDELIVERED
+
+    names = Names("orders", "orders.dlq", "orders.again", timedelta(seconds=5))
+    consumer = OnRabbit(Rules(names, "tests", skipped=SKIPPED), handle)
+    room = room_of((consumer,), (), Cluster(()), QueueType.CLASSIC, SEAL)
+    simulation = SimulatedBroker(room.topology)
+    broker = RabbitBroker(logger=None, apply_types=False)
+    post, limits = SimulatedPost(simulation), Limits(1024)
+    room.subscribe(broker, Reception(post, limits, Listeners(), _nothing_to_mend))
+    async with SimulatedRabbit(broker, simulation) as rabbit:
+        yield Stage(simulation, rabbit, seen)
+
+
 async def _nothing_to_mend() -> None:
     """The paper broker loses nothing of its topology."""
 
@@ -135,4 +164,5 @@ FLOWS = (
         idle=("dlq.settlement.monitor",),
     ),
     Case("event_bus", event_bus, (MAIN, "stock.moved"), 11, dead_name(SERVICE)),
+    Case("kdlq", kdlq, ("", "orders"), 4, "orders.dlq"),
 )

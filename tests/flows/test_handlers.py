@@ -9,7 +9,7 @@ import pytest
 from service.core.outcome import Failed
 from service.flows.desk import outcome_of_handler
 from service.flows.freeflow.event import Event
-from service.flows.freeflow.handlers import Call
+from service.flows.handlers import Call
 
 
 async def test_a_plain_handler_that_lets_a_stop_iteration_out_has_failed() -> None:

@@ -9,7 +9,7 @@ import pytest
 from aio_pika.abc import AbstractIncomingMessage
 
 from service.core.plan import Plan, Send, Settle
-from service.edge.carry_out import carry_out
+from service.edge.carry_out import Means, carry_out, settle
 from service.edge.letter import Letter
 from service.edge.post import NotSent, Unroutable
 from tests.model.steps import End, Publish, Step, send_then_settle
@@ -46,7 +46,11 @@ class Desk:
     async def carry_out(self, todo: Plan) -> Plan:
         """The real thing."""
         message = cast(AbstractIncomingMessage, cast(Any, self))
-        return await carry_out(todo, message, LETTER, self, self.mend)
+
+        async def end(how: Settle) -> None:
+            await settle(how, message)
+
+        return await carry_out(todo, LETTER, Means(self, self.mend, end))
 
 
 @pytest.mark.parametrize("todo", [RETRY, BURY, RETURN, REJECT, Plan(Settle.REQUEUE)])

@@ -137,8 +137,8 @@ def faults(root: Path, environ: Mapping[str, str]) -> list[str]:
         (
             "DLO_FLOWS",
             '["dlq_procesor"]',
-            "flows.0: given 'dlq_procesor', expected one of dlq_processor, freeflow, settlement, event_bus; "
-            "did you mean dlq_processor? (from DLO_FLOWS)",
+            "flows.0: given 'dlq_procesor', expected one of dlq_processor, freeflow, settlement, "
+            "event_bus, kdlq; did you mean dlq_processor? (from DLO_FLOWS)",
         ),
         (
             "DLO_ENV",
@@ -289,7 +289,7 @@ def test_a_table_inside_a_table_is_read_and_checked(tmp_path: Path) -> None:
 
 def test_production_settles_with_a_real_bank_or_not_at_all(tmp_path: Path) -> None:
     production = {"DLO_ENV": "production", "DLO_MARKS__KEY": "sixteen characters"}
-    assert load(tmp_path, production).flows == ("dlq_processor", "freeflow", "event_bus")
+    assert load(tmp_path, production).flows == ("dlq_processor", "freeflow", "event_bus", "kdlq")
     with_it = production | {"DLO_FLOWS": '["dlq_processor", "settlement"]'}
     assert faults(tmp_path, with_it) == [
         "settlement.bank.url: production needs a real bank: name its URL, or take settlement out"

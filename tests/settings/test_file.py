@@ -7,6 +7,7 @@ from pathlib import Path
 
 from service.settings import Settings, load, shown
 from service.settings.event_bus import ServiceSetting
+from service.settings.kdlq import ConsumerSetting
 from service.settings.model import PRODUCTION, known_keys
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +15,7 @@ FILE = ROOT / "settings.toml"
 TEXT = FILE.read_text("utf-8")
 WRITTEN = tomllib.loads(TEXT)
 # Lists of tables, each with a head of its own: an empty one in the file could not be added to.
-SERVICES, ADOPT = ("event_bus", "services"), ("adopt",)
+LISTS = {("event_bus", "services"), ("kdlq", "consumers"), ("adopt",)}
 
 
 def test_the_file_and_the_model_agree(tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_the_file_and_the_model_agree(tmp_path: Path) -> None:
 
 def test_every_key_is_in_the_file_as_it_is_shown() -> None:
     default = shown(Settings())
-    for path in known_keys() - {("marks", "key"), ("rabbit", "url"), ("flows",), SERVICES, ADOPT}:
+    for path in known_keys() - {("marks", "key"), ("rabbit", "url"), ("flows",)} - LISTS:
         section = default[path[0]]
         assert isinstance(section, dict)
         assert WRITTEN[path[0]][path[1]] == section[path[1]]
@@ -36,7 +37,7 @@ def test_every_key_is_in_the_file_as_it_is_shown() -> None:
 def test_every_key_has_a_comment_above_it() -> None:
     plain = TEXT.partition("\n[production")[0].splitlines()
     above = {line.split(" = ")[0]: before for before, line in pairwise(plain)}
-    keys = [path[-1] for path in known_keys() - {SERVICES, ADOPT}]
+    keys = [path[-1] for path in known_keys() - LISTS]
     assert [key for key in keys if not above[key].startswith("#")] == []
 
 
@@ -50,6 +51,19 @@ def test_the_example_of_a_service_names_every_key_of_it() -> None:
     given = ServiceSetting.model_validate(example)
     for key in ("prefetch", "timeout", "refuse_client_errors"):
         assert getattr(given, key) == getattr(plain, key)
+
+
+def test_the_example_of_a_kdlq_consumer_names_every_key_of_it() -> None:
+    _, _, after = TEXT.partition("# [[kdlq.consumers]]\n")
+    lines = itertools.takewhile(lambda line: line.startswith("# "), after.splitlines())
+    example = tomllib.loads("\n".join(line.removeprefix("# ") for line in lines))
+    assert example.keys() == ConsumerSetting.model_fields.keys()
+    plain = ConsumerSetting.model_validate({"source": "a", "dlq": "b", "handler": "a:b"})
+    shown_only = {"source", "dlq", "handler", "redelivery", "group"}
+    given = {key: value for key, value in example.items() if key not in {"group"}}
+    read = ConsumerSetting.model_validate(given)
+    for key in example.keys() - shown_only:
+        assert getattr(read, key) == getattr(plain, key)
 
 
 def test_the_example_of_secrets_can_be_used(tmp_path: Path) -> None:

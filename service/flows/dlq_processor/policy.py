@@ -10,10 +10,10 @@ from faststream.rabbit import QueueType
 
 from service.core.delivery import Delivery, Envelope, come_back, dead_lettered
 from service.core.marks import Seal
-from service.core.plan import Address, Plan, Publish, Ways, returning
+from service.core.plan import Address, Moved, Plan, Publish, Ways, returning
 from service.core.policy import Policy, policy_for
 from service.core.route import ReturnTo, Route
-from service.core.verdict import Bury, Retry
+from service.core.verdict import Retry
 from service.flows.dlq_processor import topology as tables
 from service.flows.flow import Flow
 
@@ -49,7 +49,7 @@ def flow(rules: Rules, find: FindRoute, seal: Seal) -> Flow:
 def ways(rules: Rules) -> Ways:
     """Retries go to the delay queue of their wait, burials to the dead letters."""
 
-    def wait(delivery: Delivery, verdict: Retry | Bury) -> Address:
+    def wait(delivery: Delivery, verdict: Moved) -> Address:
         assert isinstance(verdict, Retry)
         return tables.delay_address(
             delivery.origin.routing_key, tier_of(verdict.after, rules.tiers)

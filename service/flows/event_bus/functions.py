@@ -6,28 +6,21 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from pkgutil import resolve_name
 
 from service.core import duration
 from service.core.outcome import Failed
 from service.flows.desk import outcome_of_handler
 from service.flows.event_bus.event import Door, Event, Reply
+from service.flows.handlers import NoHandler, function_at
 
 Handler = Callable[[Event], Awaitable[object]]
 
 
-class NoHandler(Exception):
-    """There is no such function, or it cannot be one; says why."""
-
-
 def find(path: str) -> Handler:
-    """`package.module:function` → the function."""
-    try:
-        found = resolve_name(path)
-    except Exception as error:  # noqa: BLE001  # importing runs the user's code: anything may happen
-        raise NoHandler(f"cannot be imported: {type(error).__name__}: {error}") from None
+    """`package.module:function` → the async function; NoHandler if there is none."""
+    found = function_at(path)
     if not inspect.iscoroutinefunction(found):
-        raise NoHandler(f"is not an async function: write it as `async def` in {path!r}")
+        raise NoHandler(f"{path} is not an async function: write it as `async def`")
     handler: Handler = found
     return handler
 

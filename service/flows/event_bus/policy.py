@@ -13,9 +13,8 @@ from service.core.delivery import Delivery, Envelope, in_hand
 from service.core.history import Death, rejection
 from service.core.marks import MarkValue, Seal, shorten
 from service.core.outcome import Failed, Refused
-from service.core.plan import Address, Publish, Reject, Ways
+from service.core.plan import Address, Moved, Publish, Reject, Ways
 from service.core.policy import Policy
-from service.core.verdict import Bury, Retry
 from service.flows.event_bus import topology as tables
 from service.flows.flow import Flow
 
@@ -64,7 +63,7 @@ def ways(service: str) -> Ways:
     )
 
 
-def final_marks(delivery: Delivery, _verdict: Retry | Bury) -> Mapping[str, MarkValue]:
+def final_marks(delivery: Delivery, _verdict: Moved) -> Mapping[str, MarkValue]:
     """How it ended, under the names that the document gives these headers."""
     final: dict[str, MarkValue] = {names.FINAL_RETRIES: delivery.retries}
     match delivery.outcome:

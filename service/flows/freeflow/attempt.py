@@ -21,8 +21,8 @@ from service.core.verdict import Why
 from service.edge.reading import envelope_of, fault_in
 from service.flows.desk import Desk, Work, is_ending
 from service.flows.freeflow.consumers import understood
-from service.flows.freeflow.handlers import without_values
 from service.flows.freeflow.policy import Rules
+from service.flows.handlers import without_values
 
 if TYPE_CHECKING:
     from faststream._internal.basic_types import AsyncFuncAny

@@ -12,10 +12,10 @@ from service.core.delivery import Delivery, Envelope, in_hand
 from service.core.duration import parse, say
 from service.core.marks import Marks, Seal, read
 from service.core.outcome import Failed, Outcome, TooEarly
-from service.core.plan import Address, Publish, Ways
+from service.core.plan import Address, Moved, Publish, Ways
 from service.core.policy import Policy
 from service.core.route import ReturnTo
-from service.core.verdict import Bury, Retry
+from service.core.verdict import Retry
 from service.flows.flow import Flow
 from service.flows.freeflow import topology as tables
 from service.topology.tables import Topology
@@ -64,7 +64,7 @@ def flow(domain: str, rules: Rules, seal: Seal) -> Flow:
 def ways(domain: str, rules: Rules) -> Ways:
     """Retries go to the queue of their tier, burials to the dead letters."""
 
-    def wait(_delivery: Delivery, verdict: Retry | Bury) -> Address:
+    def wait(_delivery: Delivery, verdict: Moved) -> Address:
         assert isinstance(verdict, Retry)
         return tables.retry_address(domain, tables.TIERS[rules.waits.index(verdict.after)])
 

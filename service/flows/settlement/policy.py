@@ -11,9 +11,9 @@ from service.core.delivery import Delivery, Envelope, dead_lettered, in_hand
 from service.core.history import deliveries_before
 from service.core.marks import REASON, Marks, Seal, read
 from service.core.outcome import Failed, Refused
-from service.core.plan import Address, Publish, Reject, Ways
+from service.core.plan import Address, Moved, Publish, Reject, Ways
 from service.core.policy import Policy
-from service.core.verdict import Bury, Retry, Why
+from service.core.verdict import Bury, Why
 from service.flows.flow import Flow
 from service.flows.settlement import topology as tables
 from service.topology.tables import Topology
@@ -42,7 +42,7 @@ def flow(topic: RabbitExchange, rules: Rules, seal: Seal) -> Flow:
         before = deliveries_before(envelope.headers, redelivered=envelope.redelivered)
         return in_hand(envelope, NAME, seal, queue, before)
 
-    def dead(delivery: Delivery, _verdict: Retry | Bury) -> Address:
+    def dead(delivery: Delivery, _verdict: Moved) -> Address:
         return tables.address(tables.dead_exchange(topic), delivery.origin.routing_key)
 
     # No verdict of this policy is a Retry: a failure goes back to its queue.

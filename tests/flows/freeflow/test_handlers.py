@@ -8,7 +8,8 @@ import pytest
 
 from service.core.outcome import Refuse
 from service.flows.freeflow.event import Event
-from service.flows.freeflow.handlers import NoHandler, find
+from service.flows.freeflow.handlers import find
+from service.flows.handlers import NoHandler
 from service.rooms import handler_faults
 from service.settings import BadSettings, load
 from tests.flows.freeflow import team
