@@ -15,6 +15,7 @@ from faststream.asgi.types import Receive, Scope, Send
 from faststream.rabbit import Channel, RabbitBroker
 from yarl import URL
 
+from service.archive import Archive, open_archive
 from service.core.route import Route, find_route
 from service.edge import tolerance
 from service.edge.asyncapi import json_route, specification
@@ -25,23 +26,18 @@ from service.edge.reading import Limits
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
-from service.front import door_of, routers
+from service.front import open_front
 from service.ledger.away import LedgerAway
-from service.ledger.book import Book
 from service.ledger.engine import is_sqlite
-from service.ledger.figures import pulse
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
 from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
-from service.web.api import create_api
-from service.web.farewell import Farewell
 from service.web.guard import Guard
 from service.web.health import Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
-from service.web.streams import Streams
 
 VERSION = version("dead-letter-office")
 PATIENCE = 15.0
@@ -51,6 +47,7 @@ class Office(AsgiFastStream):
     """The service: HTTP at once, consuming as soon as RabbitMQ and the ledger let it."""
 
     opening: Opening
+    archive: Archive
     guard: Guard
 
     async def not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -69,6 +66,8 @@ class Office(AsgiFastStream):
     async def _start_broker(self) -> None:
         """FastStream would try once and then serve without consuming: we try until it works."""
         await self.opening.run()
+        if self.archive.intake is not None:
+            self.archive.intake.start()
 
 
 def create(settings: Settings) -> Office:
@@ -86,7 +85,8 @@ def create(settings: Settings) -> Office:
     )
     for room in rooms:
         room.subscribe(opening.broker, reception)
-    return _office(settings, rooms, reception, opening, routes, metrics)
+    archive = open_archive(settings, rooms, topology, metrics)
+    return _office(settings, rooms, reception, opening, routes, metrics, archive)
 
 
 def quiet_collector() -> None:
@@ -143,6 +143,7 @@ def _office(
     opening: Opening,
     routes: Routes,
     metrics: Metrics,
+    archive: Archive,
 ) -> Office:
     def rabbitmq() -> Health:
         return _rabbitmq(opening)
@@ -152,33 +153,31 @@ def _office(
 
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
-    checks = {"rabbitmq": rabbitmq, "database": database}
-    book = Book(settings.database.url.get_secret_value())
-    streams = Streams(lambda: pulse(book), checks)
-    farewell = Farewell(streams.close)
+    checks = {"rabbitmq": rabbitmq, "database": database, "intake": archive.health}
+    # The replays' router stands beside those of the rooms.
+    others = [room.api for room in rooms if room.api is not None]
+    front = open_front(settings, archive.book, routes, opening.topology, checks, others, VERSION)
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
         # A line for every health check is a line too many.
         logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
-        farewell.listen()
+        front.open()
         beside = [work(reception) for room in rooms for work in room.work]
-        watching.extend(
-            map(asyncio.ensure_future, [_watch(settings, routes), opening.keep_standing(), *beside])
-        )
+        own = [_watch(settings, routes), opening.keep_standing(), archive.sweeper.run()]
+        watching.extend(map(asyncio.ensure_future, [*own, *beside]))
 
     async def stop_intake() -> None:
-        streams.close()
-        await opening.stop_intake()
+        await asyncio.gather(opening.stop_intake(), archive.stop_intake())
 
     async def stop() -> None:
-        farewell.forget()
+        await front.close()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
         await opening.post.close()
         await routes.close()
-        await book.close()
+        await archive.book.close()
 
     office = Office(
         opening.broker,
@@ -194,16 +193,7 @@ def _office(
         after_shutdown=[stop],
         specification=specification(opening.topology, VERSION),
     )
-    office.opening = opening
-    api = create_api(
-        (
-            *(room.api for room in rooms if room.api is not None),
-            # The replays' router stands here.
-            *routers(settings, book, routes, opening.topology, checks, streams, VERSION),
-        ),
-        VERSION,
-    )
-    office.guard = Guard(api, door_of(settings))
+    office.opening, office.archive, office.guard = opening, archive, front.guard
     return office
 
 

@@ -86,6 +86,10 @@ def _letters() -> None:
         postgresql_where=some,
         sqlite_where=some,
     )
+    done = sa.text("state IN ('handled', 'quiet', 'discarded')")
+    op.create_index(
+        "ix_letters_done", "letters", ["changed_at"], postgresql_where=done, sqlite_where=done
+    )
     op.create_table(
         "burials",
         sa.Column("letter", NUMBER, autoincrement=False, nullable=False),

@@ -119,6 +119,13 @@ LETTERS = Table(
         postgresql_where=text("edited_from IS NOT NULL"),
         sqlite_where=text("edited_from IS NOT NULL"),
     ),
+    # What the sweeper looks for; a letter that needs somebody is not in it, and costs nothing here.
+    Index(
+        "ix_letters_done",
+        "changed_at",
+        postgresql_where=text("state IN ('handled', 'quiet', 'discarded')"),
+        sqlite_where=text("state IN ('handled', 'quiet', 'discarded')"),
+    ),
 )
 
 # The burials before the newest one, which is in the letter's own row: most letters have one burial.

@@ -34,6 +34,7 @@ from service.settings.kinds import (
     sizes,
     spans,
 )
+from service.settings.ledger import Adopted, Ledger
 from service.settings.nearest import did_you_mean
 from service.settings.section import Section
 from service.settings.settlement import Settlement
@@ -170,6 +171,8 @@ class Settings(Section):
     flows: tuple[Annotated[StrictStr, AfterValidator(_known_flow)], ...] = FLOWS
     rabbit: Rabbit = Field(default_factory=Rabbit)
     database: Database = Field(default_factory=Database)
+    ledger: Ledger = Field(default_factory=Ledger)
+    adopt: Adopted = ()
     queues: Queues = Field(default_factory=Queues)
     marks: Marks = Field(default_factory=Marks)
     limits: Limits = Field(default_factory=Limits)
@@ -218,4 +221,4 @@ def known_keys() -> frozenset[Path]:
     """Every key there is, but for the names of routes."""
     tables = sections()
     keys = {(*path, key) for path, kind in tables.items() for key in kind.model_fields}
-    return frozenset(keys - tables.keys() | {("flows",)})
+    return frozenset(keys - tables.keys() | {("flows",), ("adopt",)})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 
 from faststream.asgi import AsgiResponse, get
 from faststream.asgi.types import ASGIApp, Scope
@@ -16,6 +17,8 @@ from service.core.history import DEATH_REASONS
 from service.core.marks import DUE
 from service.core.outcome import Failed
 from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict
+from service.ledger.filing import Filed
+from service.ledger.parked import Parked
 
 FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 LATE = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0)
@@ -48,6 +51,12 @@ class Metrics:
             ("flow",),
             registry=self.registry,
         )
+        self._filed = Counter(
+            "dlo_letters_filed",
+            "Dead letters taken into the ledger: new ones, known ones that died again, copies",
+            ("flow", "kind"),
+            registry=self.registry,
+        )
         self._seconds = Histogram(
             "dlo_verdict_seconds",
             "From delivery to settlement",
@@ -66,6 +75,30 @@ class Metrics:
     def watch(self, name: str, help_text: str, is_up: Callable[[], bool]) -> None:
         """A gauge that is 1 while something is up."""
         Gauge(name, help_text, registry=self.registry).set_function(lambda: float(is_up()))
+
+    def parked(
+        self, flows: Iterable[str], look: Callable[[], Parked], age: Callable[[], float]
+    ) -> None:
+        """Gauges of the letters that need somebody, as they were when last looked at."""
+        letters = Gauge(
+            "dlo_parked_letters",
+            "Letters in the ledger that need somebody",
+            ("flow",),
+            registry=self.registry,
+        )
+        for flow in flows:
+            letters.labels(flow).set_function(partial(_parked, look, flow))
+        oldest = Gauge(
+            "dlo_oldest_parked_age_seconds",
+            "Since the oldest of them was buried",
+            registry=self.registry,
+        )
+        oldest.set_function(age)
+
+    def filed(self, flow: str, filed: Filed) -> None:
+        """Letters are in the ledger."""
+        for kind, count in (("new", filed.new), ("again", filed.again), ("copy", filed.copies)):
+            self._filed.labels(flow, kind).inc(count)
 
     def judged(self, flow: str, delivery: Delivery, verdict: Verdict) -> None:
         """A letter has its verdict."""
@@ -86,6 +119,10 @@ class Metrics:
         if isinstance(due, int):
             late = self._clock().timestamp() - due / 1000
             self._lateness.labels(flow).observe(max(0.0, late))
+
+
+def _parked(look: Callable[[], Parked], flow: str) -> float:
+    return look().by_flow.get(flow, 0)
 
 
 def metrics_route(metrics: Metrics) -> ASGIApp:

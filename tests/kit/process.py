@@ -141,7 +141,7 @@ def faststream() -> tuple[str, ...]:
 
 def environment(rabbit_url: str, database_url: str, **settings: str) -> dict[str, str]:
     """Settings for a test: signed marks, waits of tenths of a second, the central processor alone,
-    no drill."""
+    no drill; dead letters stay in their queues, where tests look for them."""
     return {
         "DLO_FLOWS": '["dlq_processor"]',
         "DLO_RABBIT__URL": rabbit_url,
@@ -151,6 +151,7 @@ def environment(rabbit_url: str, database_url: str, **settings: str) -> dict[str
         "DLO_MARKS__KEY": KEY,
         "DLO_DLQ_PROCESSOR__TIERS": '["100ms","150ms","200ms"]',
         "DLO_DLQ_PROCESSOR__DRILL": "false",
+        "DLO_LEDGER__INTAKE": "false",
         "DLO_LOG__FORMAT": "json",
         **settings,
     }

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 FILE = ROOT / "settings.toml"
 TEXT = FILE.read_text("utf-8")
 WRITTEN = tomllib.loads(TEXT)
-# A list of tables, each with a head of its own: an empty one in the file could not be added to.
-SERVICES = ("event_bus", "services")
+# Lists of tables, each with a head of its own: an empty one in the file could not be added to.
+SERVICES, ADOPT = ("event_bus", "services"), ("adopt",)
 
 
 def test_the_file_and_the_model_agree(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_the_file_and_the_model_agree(tmp_path: Path) -> None:
 
 def test_every_key_is_in_the_file_as_it_is_shown() -> None:
     default = shown(Settings())
-    for path in known_keys() - {("marks", "key"), ("rabbit", "url"), ("flows",), SERVICES}:
+    for path in known_keys() - {("marks", "key"), ("rabbit", "url"), ("flows",), SERVICES, ADOPT}:
         section = default[path[0]]
         assert isinstance(section, dict)
         assert WRITTEN[path[0]][path[1]] == section[path[1]]
@@ -36,7 +36,7 @@ def test_every_key_is_in_the_file_as_it_is_shown() -> None:
 def test_every_key_has_a_comment_above_it() -> None:
     plain = TEXT.partition("\n[production")[0].splitlines()
     above = {line.split(" = ")[0]: before for before, line in pairwise(plain)}
-    keys = [path[-1] for path in known_keys() - {SERVICES}]
+    keys = [path[-1] for path in known_keys() - {SERVICES, ADOPT}]
     assert [key for key in keys if not above[key].startswith("#")] == []
 
 

@@ -1,0 +1,18 @@
+"""What ends a connection or a channel, in words."""
+
+from __future__ import annotations
+
+
+class Lost(ConnectionError):
+    """The connection is gone."""
+
+
+class Refused(ConnectionError):
+    """The broker ended a connection or a channel itself; its code, and what it said."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{text} ({code})")
+        self.code, self.text = code, text
+
+
+NOT_FOUND, NO_ACCESS, NOT_ALLOWED = 404, 403, 530

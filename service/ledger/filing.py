@@ -1,0 +1,129 @@
+"""Filing: many burials in one transaction. A letter has one row, however often it comes.
+
+`file` is the only verb. What it promises: the same burial again changes nothing, an older burial
+never overwrites a newer one, and counts of letters, causes and hours are those of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from service.core.states import OPEN, LetterState
+from service.ledger import recurrence
+from service.ledger.book import Book
+from service.ledger.burial import Burial
+from service.ledger.contention import until_alone
+from service.ledger.counting import count_causes
+from service.ledger.inserting import insert_new
+from service.ledger.recurrence import Known
+from service.ledger.tables import LETTERS, REPLAY_ITEMS
+
+REPLAYED = (LetterState.SENT, LetterState.HANDLED, LetterState.QUIET, LetterState.BACK)
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """What became of the burials."""
+
+    new: int = 0
+    """Letters seen for the first time."""
+    again: int = 0
+    """Letters that were buried once more."""
+    copies: int = 0
+    """Burials that were known already."""
+
+    def __add__(self, other: Filed) -> Filed:
+        return Filed(self.new + other.new, self.again + other.again, self.copies + other.copies)
+
+
+async def file(book: Book, burials: Sequence[Burial], now: datetime) -> Filed:
+    """Write them all, or none: LedgerAway. Deliveries may be acknowledged after this, not before."""
+
+    async def once() -> Filed:
+        async with book.writing() as connection:
+            return await _file(connection, burials, now)
+
+    return await until_alone(once)
+
+
+async def _file(connection: AsyncConnection, burials: Sequence[Burial], now: datetime) -> Filed:
+    burials = await _recognised(connection, burials)
+    counted: list[Burial] = []
+    filed, left = Filed(), burials
+    while left:
+        known = await recurrence.known(connection, {burial.id for burial in left})
+        first, later = _first_of_each(burial for burial in left if burial.id not in known)
+        mine = await insert_new(connection, first, now)
+        counted += [burial for burial in first if burial.id in mine]
+        again = await _merge(connection, [b for b in left if b.id in known], known, now)
+        counted += again
+        copies = sum(burial.id in known for burial in left) - len(again)
+        filed += Filed(len(mine), len(again), copies)
+        # Another process filed these letters since we looked, or this batch did: look again.
+        left = [burial for burial in first if burial.id not in mine] + later
+    await count_causes(connection, counted, now)
+    return filed
+
+
+async def _recognised(connection: AsyncConnection, burials: Sequence[Burial]) -> Sequence[Burial]:
+    """A letter that a replay sent is the letter of that replay, wherever it died this time."""
+    sent = {(b.sent.replay, b.sent.position) for b in burials if b.sent is not None}
+    if not sent:
+        return burials
+    items = REPLAY_ITEMS.join(LETTERS, LETTERS.c.number == REPLAY_ITEMS.c.letter)
+    place = (REPLAY_ITEMS.c.replay, REPLAY_ITEMS.c.position)
+    wanted = select(*place, LETTERS.c.id).select_from(items).where(tuple_(*place).in_(sent))
+    ids = {(row.replay, row.position): row.id for row in await connection.execute(wanted)}
+    return [
+        replace(b, id=ids.get((b.sent.replay, b.sent.position), b.id)) if b.sent else b
+        for b in burials
+    ]
+
+
+def _first_of_each(burials: Iterable[Burial]) -> tuple[list[Burial], list[Burial]]:
+    """The first burial of each letter in order of their ids, so that two batches with the same
+    letters wait for each other instead of in a circle; and the further burials."""
+    first: dict[str, Burial] = {}
+    later: list[Burial] = []
+    for burial in burials:
+        if burial.id in first:
+            later.append(burial)
+        else:
+            first[burial.id] = burial
+    return [first[id_] for id_ in sorted(first)], later
+
+
+async def _merge(
+    connection: AsyncConnection, burials: Iterable[Burial], known: dict[str, Known], now: datetime
+) -> list[Burial]:
+    """Bury letters again that have a row; the burials that counted."""
+    counted = []
+    for burial in burials:
+        row = known[burial.id]
+        if _is_copy(burial, row):
+            continue
+        state = _state(burial, row)
+        known[burial.id] = await recurrence.bury_again(connection, row, burial, state, now)
+        counted.append(burial)
+    return counted
+
+
+def _is_copy(burial: Burial, row: Known) -> bool:
+    """Known bytes are the burial we have, unless the letter left since and the broker says that
+    these were never given out before: then somebody put them there again."""
+    if burial.digest not in row.digests:
+        return False
+    return row.state in OPEN or burial.redelivered
+
+
+def _state(burial: Burial, row: Known) -> LetterState:
+    if burial.discarded:
+        return LetterState.DISCARDED
+    if burial.sent is not None or row.state in REPLAYED:
+        return LetterState.BACK
+    return LetterState.PARKED

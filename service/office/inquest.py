@@ -1,0 +1,197 @@
+"""The inquest: a dead letter as its queue gave it out → what the ledger keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from service.core import marks
+from service.core.cleaning import clean, facts, words
+from service.core.fingerprint import Failure, cause_of
+from service.core.history import DEATH_REASONS, LONGEST_NAME, Death, newest_death
+from service.core.identity import burial_digest, letter_identity
+from service.core.marks import Marks, Origin, Seal
+from service.edge import dialects
+from service.edge.dialects import Testimony
+from service.edge.fields import decode_only, decode_table
+from service.edge.properties import open_properties
+from service.edge.wire import Delivered
+from service.ledger.burial import Burial, Sent
+
+LONGEST_TABLE = 64 * 1024
+"""Larger header tables are not decoded as a whole: 60 000 booleans hold the loop for most of a second."""
+ADOPTED = "adopted"
+Headers = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A queue whose dead letters the ledger takes in."""
+
+    queue: str
+    flow: str = ADOPTED
+    discarded: bool = False
+    """Its letters were dropped on purpose: they are only recorded."""
+
+    @property
+    def is_adopted(self) -> bool:
+        """Somebody else's: what its letters say of themselves is all there is to know."""
+        return self.flow == ADOPTED
+
+
+def nobody(_headers: Headers, _letter: str) -> Sent | None:
+    """No replay sent it."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Inquest:
+    """Reads what can be read, believes what is signed, and never fails for what a stranger wrote.
+
+    `sent` says which replay had sent a letter: it is given the headers and the letter's own id.
+    """
+
+    seal: Seal
+    sent: Callable[[Headers, str], Sent | None] = nobody
+
+    def hold(self, taken: Delivered, source: Source, now: datetime) -> Burial:
+        """One letter's burial, with everything that its headers tell."""
+        said = open_properties(taken.properties)
+        headers = _headers(said.table)
+        letter, known = self._letter(headers, _text(said.values.get("message_id")))
+        death, told = newest_death(headers), dialects.testimony(headers, source.queue)
+        origin = _origin(source, known, death, told, taken)
+        failure = _failure(headers, told, death, origin.queue)
+        cause = cause_of(failure)
+        return Burial(
+            id=letter_identity(letter, origin.queue, taken.body) if letter else uuid4().hex,
+            letter=clean(letter, LONGEST_NAME),
+            flow=source.flow,
+            queue=clean(source.queue, LONGEST_NAME),
+            origin_queue=clean(origin.queue, LONGEST_NAME),
+            exchange=clean(origin.exchange, LONGEST_NAME),
+            routing_key=clean(origin.routing_key, LONGEST_NAME),
+            cause=cause,
+            error_type=failure.error_type,
+            error=failure.error or told.error,
+            place=failure.place,
+            reason=_reason(headers, told, death, source),
+            retries=known.retries if known else told.retries,
+            digest=burial_digest(said.plain, said.table, taken.body),
+            body=taken.body,
+            headers=said.table,
+            properties=said.plain,
+            facts=facts(headers, said.values),
+            content_type=words(said.values.get("content_type"), LONGEST_NAME),
+            first_failure=_first_failure(known, told, death, now),
+            redelivered=taken.redelivered,
+            discarded=source.discarded,
+            sent=self.sent(headers, letter),
+        )
+
+    def bare(self, taken: Delivered, source: Source, now: datetime, why: str) -> Burial:
+        """A letter that cannot be filed with all it tells: its bytes, and why there is no more."""
+        said = open_properties(taken.properties)
+        reason = clean(f"it could not be read: {why}")
+        return Burial(
+            id=uuid4().hex,
+            letter="",
+            flow=source.flow,
+            queue=clean(source.queue, LONGEST_NAME),
+            origin_queue="",
+            exchange="",
+            routing_key="",
+            cause=cause_of(Failure(error=reason)),
+            error_type="",
+            error=reason,
+            place="",
+            reason=reason,
+            retries=0,
+            digest=burial_digest(said.plain, said.table, taken.body),
+            body=taken.body,
+            headers=said.table,
+            properties=said.plain,
+            facts="{}",
+            content_type="",
+            first_failure=now,
+            redelivered=taken.redelivered,
+            discarded=source.discarded,
+        )
+
+    def _letter(self, headers: Headers, message_id: str) -> tuple[str, Marks | None]:
+        """The letter's id, and its marks where they may be believed and are this letter's own: a
+        consumer may have copied them to another one."""
+        known = marks.read(headers, self.seal)
+        if isinstance(known, Marks) and message_id in ("", known.letter):
+            return known.letter, known
+        return message_id, None
+
+
+def _headers(table: bytes) -> Headers:
+    if len(table) <= LONGEST_TABLE:
+        return decode_table(table)[0]
+    return decode_only(
+        table, lambda name: name in dialects.SPOKEN or marks.is_dropped(name), len(table)
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _origin(
+    source: Source, known: Marks | None, death: Death | None, told: Testimony, taken: Delivered
+) -> Origin:
+    """Where the letter died, which is where a replay sends it.
+
+    In a queue of ours only our own signature counts, then the broker's word. Who may write to a queue
+    that was adopted may also say where its letters belong: the operator said so.
+    """
+    if not source.is_adopted and known is not None and known.flow == source.flow:
+        return known.origin
+    if source.is_adopted and told.queue:
+        return Origin(told.queue, told.exchange, told.routing_key or told.queue)
+    if source.is_adopted and told.routing_key:
+        return Origin(_died_under(death, told), told.exchange, told.routing_key)
+    if death is not None:
+        return Origin(death.queue, death.exchange, death.routing_key)
+    if known is not None:
+        return known.origin
+    return Origin("", taken.exchange, taken.routing_key)
+
+
+def _died_under(death: Death | None, told: Testimony) -> str:
+    """The queue, where the broker saw the letter die under the address that its headers name."""
+    here = death is not None and (death.exchange, death.routing_key)
+    return death.queue if death is not None and here == (told.exchange, told.routing_key) else ""
+
+
+def _failure(headers: Headers, told: Testimony, death: Death | None, queue: str) -> Failure:
+    given = words(headers.get(dialects.FINGERPRINT), LONGEST_NAME)
+    if told.error_type in DEATH_REASONS:  # our desk saw only how it died
+        return Failure(given, reason=told.error_type, queue=clean(queue, LONGEST_NAME))
+    status = words(headers.get(marks.FINAL_STATUS), 10)
+    kind = told.error_type or (f"HTTP {status}" if status else "")
+    reason = death.reason if death is not None else ""
+    return Failure(given, kind, told.error, told.place, reason, clean(queue, LONGEST_NAME))
+
+
+def _reason(headers: Headers, told: Testimony, death: Death | None, source: Source) -> str:
+    if said := words(headers.get(marks.REASON)):
+        return said
+    if told.dialect:
+        return f"{told.dialect} gave it up"
+    if death is not None:
+        return clean(f"{death.reason} in {death.queue}")
+    return clean(f"found in {source.queue}; nothing on it says why")
+
+
+def _first_failure(
+    known: Marks | None, told: Testimony, death: Death | None, now: datetime
+) -> datetime:
+    said = known.first_failure if known else told.failed_at or (death.since if death else None)
+    if said is None or not 1990 <= said.year < 9999:
+        return now
+    return min(said.astimezone(UTC), now)

@@ -1,0 +1,233 @@
+"""A taker: one queue's dead letters, batch by batch, read while the batch before them is written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import structlog
+
+from service.edge import wire
+from service.edge.sentences import place
+from service.edge.wire import Batch, Delivered
+from service.ledger.away import LedgerAway
+from service.ledger.blame import refuses_a_row
+from service.ledger.book import Book
+from service.ledger.burial import Burial
+from service.ledger.filing import Filed, file
+from service.office.inquest import Inquest, Source
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
+NOT_FOUND, NO_ACCESS = 404, 403
+BREATH = 50
+"""Letters read at a stretch: the loop belongs to other letters too."""
+
+
+class Counter(Protocol):
+    """Who counts what was filed."""
+
+    def filed(self, flow: str, filed: Filed) -> None:
+        """Some letters of this flow are in the ledger."""
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all takers share."""
+
+    url: str
+    book: Book
+    inquest: Inquest
+    counter: Counter
+    prefetch: int = 500
+    batch: int = 200
+    linger: timedelta = timedelta(milliseconds=50)
+    pause: float = 2.0
+    clock: Callable[[], datetime] = utc_now
+    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One transaction at a time: SQLite has one writer, and PostgreSQL's would wait for the counts."""
+
+
+class Taker:
+    """Takes letters from one queue for as long as it is started."""
+
+    def __init__(self, desk: Desk, source: Source) -> None:
+        self._desk, self._source = desk, source
+        self._log = structlog.get_logger("dlo.intake").bind(queue=source.queue, flow=source.flow)
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self._line: wire.Intake | None = None
+        self._aside: list[Delivered] = []
+        self._trouble = ""
+
+    @property
+    def held(self) -> str:
+        """Why letters are not filed; a queue of somebody else's that is not there holds up nothing."""
+        if self._aside:
+            says = f"{len(self._aside)} letters cannot be filed and stay there unacknowledged"
+            return f"{self._source.queue}: {says}; the log says why"
+        return self._trouble
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run())
+
+    def leave(self) -> None:
+        """End without waiting for it."""
+        self._stopping.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def stop(self) -> None:
+        """End: the batch in our hands is filed where the database lets us, the rest goes back."""
+        self.leave()
+        if self._task is not None:
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            line = wire.Intake(
+                self._desk.url,
+                self._source.queue,
+                prefetch=self._desk.prefetch,
+                pause=self._desk.pause,
+            )
+            try:
+                async with line:
+                    self._log.info("taking letters in", action="intake_open")
+                    self._trouble, pause, self._line = "", FIRST_PAUSE, line
+                    await self._take(line)
+            except (OSError, TimeoutError) as fault:
+                self._away(fault, pause)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _away(self, fault: Exception, pause: float) -> None:
+        queue, again = self._source.queue, f"trying again in {pause:g} s"
+        code = fault.code if isinstance(fault, wire.Refused) else 0
+        if code == NOT_FOUND:
+            says = f"there is no queue {queue} on {place(self._desk.url)}"
+        else:
+            says = f"letters of {queue} cannot be taken from {place(self._desk.url)}: {fault}"
+        if says != self._trouble:
+            self._log.warning(f"{says}; {again}", action="intake_away")
+        self._trouble = "" if code == NOT_FOUND and self._source.is_adopted else says
+
+    async def _take(self, line: wire.Intake) -> None:
+        filing: asyncio.Task[None] | None = None
+        try:
+            while True:
+                batch = await line.take(self._desk.batch, self._desk.linger.total_seconds())
+                burials = await self._read(batch)
+                if filing is not None:
+                    await asyncio.shield(filing)
+                filing = asyncio.create_task(self._file(batch, burials))
+        finally:
+            if filing is not None:
+                await filing
+
+    async def _read(self, batch: Batch) -> list[Burial]:
+        now, burials = self._desk.clock(), []
+        for number, taken in enumerate(batch.letters, 1):
+            burials.append(self._hold(taken, now))
+            if not number % BREATH:
+                await asyncio.sleep(0)
+        return burials
+
+    def _hold(self, taken: Delivered, now: datetime) -> Burial:
+        try:
+            return self._desk.inquest.hold(taken, self._source, now)
+        except Exception as bug:  # noqa: BLE001  # no letter may hold up the others
+            self._log.exception("a letter could not be read", action="letter_unread")
+            return self._desk.inquest.bare(taken, self._source, now, repr(bug))
+
+    async def _file(self, batch: Batch, burials: Sequence[Burial]) -> None:
+        """Until they are filed, or are not ours any more. Never raises."""
+        try:
+            filed = await self._write(batch, burials)
+        except Exception as fault:  # noqa: BLE001  # the database answers, and will not have one of them
+            self._log.warning(
+                "letters are filed one by one", action="intake_one_by_one", why=str(fault)
+            )
+            await self._one_by_one(batch, burials)
+            return
+        if filed is not None:
+            self._settle(batch.letters, filed)
+
+    async def _write(self, batch: Batch, burials: Sequence[Burial]) -> Filed | None:
+        """None where the letters are not ours any more; raises for what the database will not have."""
+        pause = FIRST_PAUSE
+        while batch.letters[-1].consumer.is_open:
+            try:
+                async with self._desk.writing:
+                    filed = await file(self._desk.book, burials, self._desk.clock())
+            except LedgerAway as away:
+                if refuses_a_row(away):
+                    raise
+                self._hold_up(str(away))
+                if self._stopping.is_set():
+                    return None
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._stopping.wait()
+                pause = min(pause * 2, LONGEST_PAUSE)
+            else:
+                self._go_on()
+                return filed
+        return None
+
+    async def _one_by_one(self, batch: Batch, burials: Sequence[Burial]) -> None:
+        for taken, burial in zip(batch.letters, burials, strict=True):
+            alone = Batch((taken,))
+            try:
+                filed = await self._alone(alone, burial)
+            except Exception as fault:  # noqa: BLE001  # not even its bytes: it stays in its queue
+                self._aside.append(taken)
+                self._log.error(
+                    "a letter cannot be filed; it stays in its queue, unacknowledged",
+                    action="letter_set_aside",
+                    letter=burial.letter,
+                    why=str(fault),
+                )
+            else:
+                if filed is not None:
+                    self._settle((taken,), filed, each=True)
+
+    async def _alone(self, batch: Batch, burial: Burial) -> Filed | None:
+        try:
+            return await self._write(batch, [burial])
+        except Exception as fault:  # noqa: BLE001  # then without what was read of it
+            now = self._desk.clock()
+            bare = self._desk.inquest.bare(batch.letters[0], self._source, now, str(fault))
+            return await self._write(batch, [bare])
+
+    def _settle(self, letters: Sequence[Delivered], filed: Filed, *, each: bool = False) -> None:
+        """Acknowledge; one by one where letters that were set aside must not go with the others."""
+        self._desk.counter.filed(self._source.flow, filed)
+        self._aside = [letter for letter in self._aside if letter.consumer.is_open]
+        if self._aside or each:
+            for letter in letters:
+                letter.consumer.acknowledge(letter.tag, upto=False)
+        else:
+            Batch(tuple(letters)).acknowledge()
+
+    def _hold_up(self, why: str) -> None:
+        says = f"letters of {self._source.queue} wait in their queue: {why}"
+        if says != self._trouble:
+            self._log.warning(says, action="intake_held")
+        self._trouble = says
+
+    def _go_on(self) -> None:
+        if self._trouble:
+            self._log.info("letters are filed again", action="intake_open")
+        self._trouble = ""
