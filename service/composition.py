@@ -9,7 +9,7 @@ from contextlib import suppress
 from importlib.metadata import version
 
 import structlog
-from fastapi import FastAPI
+from faststream._internal.basic_types import SettingField
 from faststream.asgi import AsgiFastStream
 from faststream.asgi.types import Receive, Scope, Send
 from faststream.rabbit import Channel, RabbitBroker
@@ -26,7 +26,7 @@ from service.edge.reading import Limits
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
-from service.front import routers
+from service.front import open_front
 from service.ledger.away import LedgerAway
 from service.ledger.engine import is_sqlite
 from service.ledger.routes import Away, Routes
@@ -35,7 +35,7 @@ from service.replaying import replay_room
 from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
-from service.web.api import create_api
+from service.web.guard import Guard
 from service.web.health import Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
@@ -49,11 +49,20 @@ class Office(AsgiFastStream):
 
     opening: Opening
     archive: Archive
-    api: FastAPI
+    guard: Guard
 
     async def not_found(self, scope: Scope, receive: Receive, send: Send) -> None:
         """FastStream's own paths are exact and few: all others are the API's."""
-        await self.api(scope, receive, send)
+        await self.guard(scope, receive, send)
+
+    async def run(
+        self,
+        log_level: int = logging.INFO,
+        run_extra_options: dict[str, SettingField] | None = None,
+    ) -> None:
+        """With the address that really connected: uvicorn would believe a forwarded one."""
+        self.guard.sees_peers = True
+        await super().run(log_level, {**(run_extra_options or {}), "proxy_headers": False})
 
     async def _start_broker(self) -> None:
         """FastStream would try once and then serve without consuming: we try until it works."""
@@ -146,11 +155,15 @@ def _office(
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
     checks = {"rabbitmq": rabbitmq, "database": database, "intake": archive.health}
+    # The replays' router stands beside those of the rooms.
+    others = [room.api for room in rooms if room.api is not None]
+    front = open_front(settings, archive.book, routes, opening.topology, checks, others, VERSION)
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
         # A line for every health check is a line too many.
         logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+        front.open()
         beside = [work(reception) for room in rooms for work in room.work]
         own = [_watch(settings, routes), opening.keep_standing(), archive.sweeper.run()]
         watching.extend(map(asyncio.ensure_future, [*own, *beside]))
@@ -159,6 +172,7 @@ def _office(
         await asyncio.gather(opening.stop_intake(), archive.stop_intake())
 
     async def stop() -> None:
+        await front.close()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
@@ -180,14 +194,7 @@ def _office(
         after_shutdown=[stop],
         specification=specification(opening.topology, VERSION),
     )
-    office.opening, office.archive = opening, archive
-    office.api = create_api(
-        (
-            *(room.api for room in rooms if room.api is not None),
-            *routers(settings, archive.book, routes, opening.topology, checks, VERSION),
-        ),
-        VERSION,
-    )
+    office.opening, office.archive, office.guard = opening, archive, front.guard
     return office
 
 

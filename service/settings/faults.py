@@ -14,6 +14,8 @@ Path = tuple[str, ...]
 URLS = frozenset({("rabbit", "url"), ("database", "url"), ("settlement", "bank", "url")})
 SECRETS = frozenset({("marks", "key"), ("settlement", "alert_url")})
 ROUTE = ("max_retries", "delays", "return_to")
+SECRET_LISTS = frozenset({("marks", "old_keys"), ("auth", "tokens")})
+TOKEN = ("name", "role", "token", "sha256")
 SERVICE = ("name", "endpoint", "handler", "prefetch", "timeout", "refuse_client_errors")
 WORDS = {
     "Input should be a valid boolean": "true or false",
@@ -71,7 +73,7 @@ def _fault(found: ErrorDetails, origins: Mapping[Path, str]) -> Fault:
     path = tuple(str(part) for part in found["loc"] if part != "[key]")
     origin = origin_of(path, origins)
     if found["type"] == "extra_forbidden":
-        keys = SERVICE if path[0] == "event_bus" else ROUTE
+        keys = {"event_bus": SERVICE, "auth": TOKEN}.get(path[0], ROUTE)
         return unknown(path, ((*path[:-1], key) for key in keys), origin)
     if found["type"] == "missing":
         return Fault(dotted(path), "is missing", origin)
@@ -100,6 +102,8 @@ def _shown(path: Path, given: object) -> str:
         return f"a table with {', '.join(map(str, given)) or 'nothing'}"
     if isinstance(given, list) and any(isinstance(item, Mapping) for item in given):
         return f"a list of {len(given)}"
+    if path[:2] in SECRET_LISTS and path[-1] != "role":
+        return HIDDEN
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:80]}…"
 

@@ -19,6 +19,7 @@ from pydantic import (
 
 from service.core import duration
 from service.core.route import ReturnTo, Route, RouteBook
+from service.settings.auth import Auth
 from service.settings.event_bus import EventBus
 from service.settings.freeflow import Freeflow
 from service.settings.kinds import (
@@ -182,6 +183,7 @@ class Settings(Section):
     settlement: Settlement = Field(default_factory=Settlement)
     event_bus: EventBus = Field(default_factory=EventBus)
     web: Web = Field(default_factory=Web)
+    auth: Auth = Field(default_factory=Auth)
     log: Log = Field(default_factory=Log)
     shutdown: Shutdown = Field(default_factory=Shutdown)
     routes: RouteTable = Field(default_factory=dict)

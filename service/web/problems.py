@@ -46,6 +46,11 @@ class Problem(HTTPException):
         self.body = ProblemBody(title=title, status=status, detail=detail, hint=hint)
 
 
+def answer_of(problem: Problem) -> JSONResponse:
+    """The answer to a request that never reached a handler."""
+    return _answer(problem.body, problem.headers)
+
+
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """For OpenAPI: these answers are problems."""
     schema = {"$ref": "#/components/schemas/ProblemBody"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 import httpx2
 import pytest
@@ -14,12 +15,11 @@ from tests.web.conftest import problem
 PATH = "/api/v1/letters"
 
 
-async def pages(client: httpx2.AsyncClient, **asked: object) -> list[list[str]]:
+async def pages(client: httpx2.AsyncClient, **asked: Any) -> list[list[str]]:
     """Every page of a list, as the letters' message ids."""
     found, cursor = [], None
     while True:
-        more = {} if cursor is None else {"cursor": cursor}
-        answer = await client.get(PATH, params={**asked, **more})
+        answer = await client.get(PATH, params={**asked, **({"cursor": cursor} if cursor else {})})
         assert answer.status_code == 200, answer.text
         page = answer.json()
         found.append([item["letter"] for item in page["items"]])
@@ -74,7 +74,7 @@ async def test_pages_are_newest_first_and_hold_still_while_letters_come(
     ],
 )
 async def test_filters(
-    client: httpx2.AsyncClient, book: Book, asked: dict[str, object], expected: list[str]
+    client: httpx2.AsyncClient, book: Book, asked: dict[str, Any], expected: list[str]
 ) -> None:
     await fill(
         book,
@@ -88,6 +88,19 @@ async def test_filters(
     assert await pages(client, **asked) == [expected]
     count = (await client.get(f"{PATH}/count", params=asked)).json()
     assert count == {"letters": len(expected), "more": False}
+
+
+async def test_a_page_looks_no_further_than_a_bound_and_the_next_goes_on(
+    client: httpx2.AsyncClient, book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.ledger.walks.WINDOW", 4)
+    rows = [letter_row(n, error="rare" if n in (2, 9) else "usual") for n in range(1, 11)]
+    await fill(book, "letters", *rows)
+    found = await pages(client, text="rare", limit=5)
+    assert [letter for page in found for letter in page] == ["message-9", "message-2"]
+    assert len(found) == 3
+    by_state = await pages(client, text="rare", state=["parked", "back"], limit=1)
+    assert [letter for page in by_state for letter in page] == ["message-9", "message-2"]
 
 
 async def test_one_letter_is_whole(client: httpx2.AsyncClient, book: Book) -> None:
