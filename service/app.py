@@ -11,7 +11,7 @@ from service import logs
 from service.composition import Office, create, quiet_collector
 from service.rooms import handler_faults
 from service.settings import BadSettings, load
-from service.settings.bind import command_faults
+from service.settings.bind import bind_faults
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
@@ -22,7 +22,7 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
 def _from_settings() -> Office:
     try:
         settings = load(also=handler_faults)
-        if faults := list(command_faults(settings, sys.argv[1:])):
+        if faults := list(bind_faults(settings, sys.argv[1:])):
             raise BadSettings(faults)
         logs.configure(settings.log.level, settings.log.format)
         office = create(settings)

@@ -29,10 +29,9 @@ from service.edge.reading import Limits
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
-from service.front import door_of, routers
+from service.front import open_front
 from service.ledger.away import LedgerAway
 from service.ledger.engine import is_sqlite
-from service.ledger.figures import pulse
 from service.ledger.routes import Away, Routes
 from service.ledger.schema import upgrade
 from service.office import waiting
@@ -41,13 +40,10 @@ from service.replaying import replay_room
 from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
-from service.web.api import create_api
-from service.web.farewell import Farewell
 from service.web.guard import Guard
 from service.web.health import Check, Health, livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
-from service.web.streams import Streams
 
 VERSION = version("dead-letter-office")
 PATIENCE = 15.0
@@ -169,8 +165,9 @@ def _office(
         "intake": archive.health,
         **_troubles(rooms),
     }
-    streams = Streams(lambda: pulse(archive.book), checks)
-    farewell = Farewell(streams.close)
+    # The replays' router stands beside those of the rooms.
+    others = [room.api for room in rooms if room.api is not None]
+    front = open_front(settings, archive.book, routes, opening.topology, checks, others, VERSION)
     watch, url = watch_of(settings, archive.book), settings.rabbit.url.get_secret_value()
     delays = waiting.delay_queues(opening.topology, opening.consumed)
     watching: list[asyncio.Future[None]] = []
@@ -178,7 +175,7 @@ def _office(
     async def start() -> None:
         # A line for every health check is a line too many.
         logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
-        farewell.listen()
+        front.open()
         beside = [work(reception) for room in rooms for work in room.work]
         own = [
             _watch(settings, routes),
@@ -190,11 +187,10 @@ def _office(
         watching.extend(map(asyncio.ensure_future, [*own, *beside]))
 
     async def stop_intake() -> None:
-        streams.close()
         await asyncio.gather(opening.stop_intake(), archive.stop_intake())
 
     async def stop() -> None:
-        farewell.forget()
+        await front.close()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
@@ -216,15 +212,7 @@ def _office(
         after_shutdown=[stop],
         specification=specification(opening.topology, VERSION),
     )
-    office.opening, office.archive = opening, archive
-    api = create_api(
-        (
-            *(room.api for room in rooms if room.api is not None),
-            *routers(settings, archive.book, routes, opening.topology, checks, streams, VERSION),
-        ),
-        VERSION,
-    )
-    office.guard = Guard(api, door_of(settings))
+    office.opening, office.archive, office.guard = opening, archive, front.guard
     return office
 
 

@@ -1,9 +1,9 @@
-"""The front office: the routers of the HTTP API, each handed what it needs."""
+"""The front office: the HTTP API behind its guard, each router handed what it needs."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -18,6 +18,7 @@ from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import NAME as PROCESSOR
 from service.ledger import adopted as ledger
 from service.ledger.book import Book
+from service.ledger.figures import pulse
 from service.ledger.letters import Letter
 from service.ledger.moments import utc
 from service.ledger.routes import Routes
@@ -30,6 +31,7 @@ from service.web.api import (
     adopted,
     audit,
     causes,
+    create_api,
     events,
     letter_copies,
     letters,
@@ -38,9 +40,44 @@ from service.web.api import (
     topology,
 )
 from service.web.api.why import Rule
-from service.web.guard import Door, Loopback, Proxy, Token, Tokens
+from service.web.farewell import Farewell
+from service.web.guard import Door, Guard, Loopback, Proxy, Token, Tokens
 from service.web.health import Check
 from service.web.streams import Streams
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """The API behind its guard, and those who listen for changes."""
+
+    guard: Guard
+    streams: Streams
+    farewell: Farewell
+
+    def open(self) -> None:
+        """The service starts."""
+        self.farewell.listen()
+
+    async def close(self) -> None:
+        """The service ends: no stream keeps it waiting."""
+        self.farewell.forget()
+        await self.streams.end()
+
+
+def open_front(
+    settings: Settings,
+    book: Book,
+    snapshot: Routes,
+    tables: Topology,
+    checks: Mapping[str, Check],
+    others: Iterable[APIRouter],
+    version: str,
+) -> Front:
+    """Everything the service answers over HTTP but health and metrics; `others` bring their routers."""
+    streams = Streams(lambda: pulse(book), checks)
+    ours = routers(settings, book, snapshot, tables, checks, streams, version)
+    api = create_api((*others, *ours), version)
+    return Front(Guard(api, door_of(settings)), streams, Farewell(streams.close))
 
 
 def routers(
@@ -52,9 +89,10 @@ def routers(
     streams: Streams,
     version: str,
 ) -> Iterator[APIRouter]:
-    """Every router but those of the rooms."""
-    may_edit = False  # ledger.edit
+    """Every router but those of the rooms and of the replays."""
+    may_edit = settings.ledger.edit
     rules = route_rules(settings)
+    ours = frozenset(queue.name for queue in tables.queues)
     # Export and import before /letters/{id}, which would take their names for ids.
     yield letter_copies.router(book, longest_line(settings))
     yield letters.router(
@@ -64,7 +102,7 @@ def routers(
     yield audit.router(book)
     yield routes.router(book, rules)
     yield topology.router(tables, faults(tables))
-    yield adopted.router(Adopting(book, settings))
+    yield adopted.router(Adopting(book, settings, ours))
     yield events.router(streams)
     yield status.router(book, checks, version, may_edit=may_edit)
 
@@ -126,16 +164,22 @@ class Adopting:
 
     book: Book
     settings: Settings
+    ours: frozenset[str]
 
     async def every(self) -> Sequence[adopted.Adopted]:
         """All of them, the settings' first."""
-        return [
+        named = [adopted.Adopted(entry.queue, "settings") for entry in self.settings.adopt]
+        return named + [
             adopted.Adopted(one.queue, "operator", one.who, utc(one.adopted_at))
             for one in await ledger.adopted(self.book)
         ]
 
     async def adopt(self, queue: str, who: str, why: str) -> str:
         """Take a queue in."""
+        if queue in self.ours:
+            return f"{queue} is a queue of this service's own."
+        if queue in {entry.queue for entry in self.settings.adopt}:
+            return f"{queue} is adopted in the settings already."
         await ledger.adopt(self.book, queue, who, datetime.now(UTC), why)
         return ""
 

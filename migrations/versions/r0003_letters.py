@@ -78,10 +78,6 @@ def _letters() -> None:
     op.create_index("ix_letters_letter", "letters", ["letter"])
     for column in ("origin_queue", "routing_key", "flow"):
         op.create_index(f"ix_letters_{column}", "letters", [column, "number"])
-    done = sa.text("state IN ('handled', 'quiet', 'discarded')")
-    op.create_index(
-        "ix_letters_done", "letters", ["changed_at"], postgresql_where=done, sqlite_where=done
-    )
     some = sa.text("edited_from IS NOT NULL")
     op.create_index(
         "ix_letters_edited_from",
@@ -89,6 +85,10 @@ def _letters() -> None:
         ["edited_from"],
         postgresql_where=some,
         sqlite_where=some,
+    )
+    done = sa.text("state IN ('handled', 'quiet', 'discarded')")
+    op.create_index(
+        "ix_letters_done", "letters", ["changed_at"], postgresql_where=done, sqlite_where=done
     )
     op.create_table(
         "burials",

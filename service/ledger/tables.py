@@ -113,18 +113,18 @@ LETTERS = Table(
     Index("ix_letters_routing_key", "routing_key", "number"),
     Index("ix_letters_flow", "flow", "number"),
     Index("ix_letters_letter", "letter"),
+    Index(
+        "ix_letters_edited_from",
+        "edited_from",
+        postgresql_where=text("edited_from IS NOT NULL"),
+        sqlite_where=text("edited_from IS NOT NULL"),
+    ),
     # What the sweeper looks for; a letter that needs somebody is not in it, and costs nothing here.
     Index(
         "ix_letters_done",
         "changed_at",
         postgresql_where=text("state IN ('handled', 'quiet', 'discarded')"),
         sqlite_where=text("state IN ('handled', 'quiet', 'discarded')"),
-    ),
-    Index(
-        "ix_letters_edited_from",
-        "edited_from",
-        postgresql_where=text("edited_from IS NOT NULL"),
-        sqlite_where=text("edited_from IS NOT NULL"),
     ),
 )
 

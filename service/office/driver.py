@@ -61,10 +61,12 @@ class Driver:
         self._since = clock()
         self._bucket: Bucket | None = None
         self._pause = PATIENCE[0]
+        self._ends: dict[int, Unroutable | None] = {}
         self._log = structlog.get_logger("dlo.replay")
 
     async def step(self, runner: str, job: Replay, known: Progress) -> float:
         """Do what is next, and say how long there is nothing to do after it."""
+        await self._note()
         await self._close_windows(job)
         match next_step(job.state, job.wanted, job.terms, known):
             case Begin():
@@ -127,16 +129,23 @@ class Driver:
     async def _deliver(self, job: Replay, letters: Sequence[Claimed]) -> NotSent | None:
         """Send them all and note what became of each; what is in doubt stays claimed, for later."""
         faults = await asyncio.gather(*(self._mail(job, letter) for letter in letters))
-        ends = dict(zip([letter.position for letter in letters], faults, strict=True))
-        sent = [position for position, fault in ends.items() if fault is None]
-        lost = {at: str(fault) for at, fault in ends.items() if isinstance(fault, Unroutable)}
+        for letter, fault in zip(letters, faults, strict=True):
+            if not isinstance(fault, NotSent):
+                self._ends[letter.position] = fault
+        await self._note()
+        return next((fault for fault in faults if isinstance(fault, NotSent)), None)
+
+    async def _note(self) -> None:
+        """What we know is kept until it is written: a ledger that is away makes nothing go out twice."""
+        sent = [position for position, fault in self._ends.items() if fault is None]
+        lost = {at: str(fault) for at, fault in self._ends.items() if fault is not None}
         if sent:
             await mark_sent(self._book, self._id, sent, self._clock())
             self._tell(ItemState.SENT, len(sent))
         if lost:
             await mark_unroutable(self._book, self._id, lost, self._clock())
             self._tell(ItemState.UNROUTABLE, len(lost))
-        return next((fault for fault in faults if isinstance(fault, NotSent)), None)
+        self._ends.clear()
 
     async def _mail(self, job: Replay, claimed: Claimed) -> NotSent | Unroutable | None:
         letter = letter_from(claimed.body, claimed.headers, claimed.properties)

@@ -62,7 +62,10 @@ class Receipts:
         while self._waiting:
             await asyncio.sleep(LINGER)
             batch, self._waiting = self._waiting, []
-            await self._note([receipt for receipt, _ in batch])
+            try:
+                await self._note([receipt for receipt, _ in batch])
+            except Exception as bug:  # noqa: BLE001  # best effort: receipts that cannot be noted are let go
+                self._log.error("receipts are lost", action="receipts_lost", error=repr(bug))
             for _, noted in batch:
                 if not noted.done():
                     noted.set_result(None)

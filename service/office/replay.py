@@ -59,7 +59,10 @@ class Runner:
     def changed(self, job: str) -> None:
         """Tell whoever listens."""
         for listener in self.listeners:
-            listener(job)
+            try:
+                listener(job)
+            except Exception as error:  # noqa: BLE001  # whoever listens changes nothing
+                self._log.error("a listener failed", error=repr(error))
 
     async def run(self, reception: Reception) -> None:
         """Until cancelled; then the letters in hand are finished, and the jobs are anybody's."""

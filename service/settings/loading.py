@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from service.settings.bind import bind_faults
+from service.settings.bind import door_faults
 from service.settings.faults import BadSettings, Fault, faults_of, origin_of
 from service.settings.model import DlqProcessor, Settings
 from service.settings.sources import Gathered, gather
@@ -32,7 +32,7 @@ def load(
     gathered = gather(root, os.environ if environ is None else environ)
     settings, faults = _checked(gathered, root)
     faults = [*gathered.faults, *faults, *_unsigned(gathered), *_unbanked(settings)]
-    faults += [*_found(also, gathered), *bind_faults(settings, gathered.origins)]
+    faults += [*_found(also, gathered), *door_faults(settings)]
     if settings is None or faults:
         raise BadSettings(faults)
     return settings

@@ -12,6 +12,7 @@ from service.ledger.figures import Pulse
 from service.web.health import Check
 
 Told = Mapping[str, object]
+LAST_LOOK = 5.0
 
 
 class Listener:
@@ -51,6 +52,7 @@ class Streams:
         self._known: dict[str, Told] = {}
         self._watch: asyncio.Task[None] | None = None
         self._closed = False
+        self._alone = asyncio.Event()
 
     @property
     def is_full(self) -> bool:
@@ -61,6 +63,7 @@ class Streams:
         """What changes, as it changes, beginning with how things are; None when nothing has for long."""
         listener = Listener()
         self._listeners.add(listener)
+        self._alone.clear()
         for kind, told in self._known.items():
             listener.tell(kind, told)
         if self._watch is None:
@@ -77,8 +80,19 @@ class Streams:
     def close(self) -> None:
         """Every stream ends now: a server that stops waits for its requests."""
         self._closed = True
+        self._alone.set()
         for listener in self._listeners:
             listener.news.set()
+
+    async def end(self) -> None:
+        """Close, and wait until nobody looks at the ledger any more."""
+        self.close()
+        await self.idle()
+
+    async def idle(self) -> None:
+        """Wait until the look that is under way, if any, is over."""
+        if self._watch is not None:
+            await asyncio.wait([self._watch], timeout=LAST_LOOK)
 
     async def _heard(self, listener: Listener) -> bool:
         with suppress(TimeoutError):
@@ -88,23 +102,28 @@ class Streams:
 
     def _leave(self, listener: Listener) -> None:
         self._listeners.discard(listener)
-        if not self._listeners and self._watch is not None:
-            self._watch.cancel()
-            self._watch, self._known = None, {}
+        if not self._listeners:
+            self._alone.set()
 
     async def _watching(self) -> None:
-        while True:
-            told: dict[str, Told] = {"health": {n: c().ok for n, c in self._checks.items()}}
-            try:
-                told |= events_of(await self._look())
-            except LedgerAway:
-                told["health"] = {**told["health"], "database": False}
-            for kind, now in told.items():
+        """Until nobody listens; a look that has begun is finished, so that its connection is whole."""
+        while self._listeners and not self._closed:
+            for kind, now in (await self._seen()).items():
                 if self._known.get(kind) != now:
+                    self._known[kind] = now
                     for listener in self._listeners:
                         listener.tell(kind, now)
-            self._known |= told
-            await asyncio.sleep(self._every)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._every):
+                    await self._alone.wait()
+        self._watch, self._known = None, {}
+
+    async def _seen(self) -> dict[str, Told]:
+        health: Told = {name: check().ok for name, check in self._checks.items()}
+        try:
+            return {"health": health, **events_of(await self._look())}
+        except LedgerAway:
+            return {"health": {**health, "database": False}}
 
 
 def events_of(pulse: Pulse) -> dict[str, Told]:

@@ -15,6 +15,7 @@ from service.flows.dlq_processor import messages
 from service.flows.freeflow import messages as freeflow
 from service.flows.freeflow.topology import DOMAINS, TIERS
 from service.flows.settlement import messages as payments
+from service.office.receipt_page import RECEIPT
 from service.settings import Settings
 from service.topology.tables import Topology
 from tests.asyncapi.conftest import written
@@ -31,6 +32,7 @@ KINDS = (
     freeflow.DEAD,
     payments.PAYMENT_LETTER,
     payments.DEAD_PAYMENT,
+    RECEIPT,
 )
 
 
@@ -106,6 +108,7 @@ def test_what_the_service_sends_and_what_it_receives(document: Json) -> None:
         **dict.fromkeys(("dlq.transaction.created", "dlq.settlement.requested"), "send"),
         **dict.fromkeys(("transaction.created.worker", "settlement.requested.worker"), "receive"),
         "dlq.settlement.monitor": "receive",
+        "dlo.receipts": "receive",
     }
 
 
@@ -212,7 +215,8 @@ def test_other_settings_are_another_document() -> None:
     )
     channels = written(quorum)["channels"]
     assert list(channels) == [
-        *("retry-queue", "origin-queue", "dlq-queue", "queue.delay.1", "retry-queue-1")
+        *("retry-queue", "origin-queue", "dlq-queue", "queue.delay.1", "retry-queue-1"),
+        "dlo.receipts",
     ]
     assert channels["queue.delay.1"]["x-queue-arguments"]["x-message-ttl"] == 60_000
     assert channels["queue.delay.1"]["x-queue-arguments"]["x-queue-type"] == "quorum"

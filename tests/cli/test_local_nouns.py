@@ -40,7 +40,7 @@ def test_the_schema_is_upgraded_and_shown(folder: Path) -> None:
     assert json.loads(before.stdout)["current"] is None
     assert before.stderr == "the database is not up to date; run: dlo db upgrade\n"
     upgraded = dlo(folder, "db", "upgrade")
-    assert (upgraded.returncode, upgraded.stdout) == (0, "0002\n")
+    assert (upgraded.returncode, upgraded.stdout) == (0, "0003\n")
     assert upgraded.stderr == f"SQLite {folder}/var/dlo.db: migrated from nothing\n"
     again = dlo(folder, "db", "upgrade")
     assert again.stderr == f"SQLite {folder}/var/dlo.db: was up to date\n"

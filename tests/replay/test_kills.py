@@ -53,3 +53,22 @@ async def test_killed_again_and_again_while_it_sends(
         assert ended["state"] == "finished"
         assert ended["letters"] == {"back": failing, "quiet": total - failing}
         assert teams.states() == {"back": failing, "quiet": total - failing}
+
+
+async def test_a_polite_restart_sends_nothing_twice(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    service = office(rabbit_url, sqlite_url, tmp_path, DLO_REPLAY__CLAIM=str(CLAIM))
+    async with story(service, rabbit_url) as teams:
+        await service.start()
+        await teams.open(ONE)
+        await teams.send(200, ONE)
+        await teams.parked(200)
+        teams.accepts = lambda _message: True
+        job = teams.start(rate=RATE, canary=0)
+        await teams.sees(60)
+        assert service.stop() == 0
+        await service.start()
+        assert (await teams.ended(job))["letters"] == {"quiet": 200}
+        seen = Counter(body for _, _, body in teams.replayed)
+        assert (len(seen), seen.total()) == (200, 200)
