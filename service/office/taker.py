@@ -23,8 +23,13 @@ from service.office.inquest import Inquest, Source
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 NOT_FOUND, NO_ACCESS = 404, 403
-BREATH = 50
+PAUSE_OF_MANY = 30.0
+BREATH = 20
 """Letters read at a stretch: the loop belongs to other letters too."""
+
+
+class TooManyAside(Exception):
+    """Letters that cannot be filed leave no room for others: all go back, and are tried again later."""
 
 
 class Counter(Protocol):
@@ -107,6 +112,8 @@ class Taker:
                     self._log.info("taking letters in", action="intake_open")
                     self._trouble, pause, self._line = "", FIRST_PAUSE, line
                     await self._take(line)
+            except TooManyAside:
+                pause = PAUSE_OF_MANY
             except (OSError, TimeoutError) as fault:
                 self._away(fault, pause)
             await asyncio.sleep(pause)
@@ -131,6 +138,8 @@ class Taker:
                 burials = await self._read(batch)
                 if filing is not None:
                     await asyncio.shield(filing)
+                if len(self._aside) > self._desk.prefetch // 2:
+                    raise TooManyAside
                 filing = asyncio.create_task(self._file(batch, burials))
         finally:
             if filing is not None:
@@ -192,16 +201,16 @@ class Taker:
             try:
                 filed = await self._alone(alone, burial)
             except Exception as fault:  # noqa: BLE001  # not even its bytes: it stays in its queue
-                self._aside.append(taken)
-                self._log.error(
-                    "a letter cannot be filed; it stays in its queue, unacknowledged",
-                    action="letter_set_aside",
-                    letter=burial.letter,
-                    why=str(fault),
-                )
+                self._set_aside(taken, burial, fault)
             else:
                 if filed is not None:
                     self._settle((taken,), filed, each=True)
+
+    def _set_aside(self, taken: Delivered, burial: Burial, fault: Exception) -> None:
+        """Leave a letter unacknowledged; the others go on."""
+        self._aside.append(taken)
+        says = "a letter cannot be filed; it stays in its queue, unacknowledged"
+        self._log.error(says, action="letter_set_aside", letter=burial.letter, why=str(fault))
 
     async def _alone(self, batch: Batch, burial: Burial) -> Filed | None:
         try:
