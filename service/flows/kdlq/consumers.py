@@ -110,7 +110,9 @@ class Consumer:
         return raised(error, self._rules.on_exception, self._desk.clock())
 
     def _watch(self, raw: Raw, delivery: Delivery, verdict: Verdict) -> Telling:
-        return Telling(self._hooks, self._message(raw, delivery), verdict)
+        message = self._message(raw, delivery)
+        hooks = Hooks() if self._is_foreign(message) else self._hooks
+        return Telling(hooks, message, verdict)
 
     def _message(self, raw: Raw, delivery: Delivery) -> Message:
         lane = self._desk.lane
