@@ -38,16 +38,7 @@ def sends_of(settings: Settings) -> Iterator[tuple[str, str]]:
         for topic in (CREATED, REQUESTED):
             yield from ((exchange.name, "") for exchange in (topic, dead_exchange(topic)))
     if "kdlq" in settings.flows:
-        from service.flows.kdlq.topology import SKIPPED, wait_name
-
-        on_rabbit = [each for each in settings.kdlq.consumers if each.broker == "rabbit"]
-        for each in on_rabbit:
-            yield "", each.dlq
-            for name in each.taken:
-                to = each.redelivery or name
-                yield "", wait_name(to) if each.redelivery_delay else to
-        if settings.kdlq.consumers:
-            yield "", SKIPPED
+        yield from _kdlq_sends(settings)
     if "event_bus" in settings.flows:
         from service.flows.event_bus import topology as bus
 
@@ -55,3 +46,14 @@ def sends_of(settings: Settings) -> Iterator[tuple[str, str]]:
             yield bus.main_exchange(service.name).name, "event"
             yield bus.retry_exchange(service.name).name, bus.RETRY_KEY
             yield "", bus.dead_name(service.name)
+
+
+def _kdlq_sends(settings: Settings) -> Iterator[tuple[str, str]]:
+    from service.flows.kdlq.topology import SKIPPED, wait_name
+
+    for each in settings.kdlq.consumers:
+        yield "", SKIPPED
+        if each.broker == "rabbit":
+            yield "", each.dlq
+            targets = (each.redelivery or name for name in each.taken)
+            yield from (("", wait_name(to) if each.redelivery_delay else to) for to in targets)

@@ -23,6 +23,10 @@ from service.settings.section import Section
 
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 SERVER = re.compile(r"[^\s,:/]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}")
+CLIENT_OURS = (
+    *("bootstrap.servers", "group.id", "enable.auto.commit", "enable.auto.offset.store"),
+    *("enable.idempotence", "acks", "message.timeout.ms"),
+)
 OURS = ("kdlq.skipped", "kdlq.wait.")
 
 
@@ -103,7 +107,18 @@ def _told_apart(consumers: tuple[ConsumerSetting, ...]) -> tuple[ConsumerSetting
     return consumers
 
 
-Client = Annotated[Mapping[str, SecretStr], AfterValidator(MappingProxyType), PlainSerializer(dict)]
+def _not_ours(name: str) -> str:
+    """What is promised cannot be configured away."""
+    if name in CLIENT_OURS:
+        raise ValueError(f"a property of Kafka's client other than {', '.join(CLIENT_OURS)}")
+    return name
+
+
+Client = Annotated[
+    Mapping[Annotated[StrictStr, AfterValidator(_not_ours)], SecretStr],
+    AfterValidator(MappingProxyType),
+    PlainSerializer(dict),
+]
 
 
 class Kafka(Section):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -73,9 +74,14 @@ class Outside:
         partition: int = -1,
     ) -> None:
         """A record, delivered."""
-        producer = Producer({"bootstrap.servers": self.address})
-        producer.produce(topic, value, key, partition, headers=list(headers), timestamp=timestamp)
-        assert producer.flush(WITHIN) == 0
+        self._producer.produce(
+            topic, value, key, partition, headers=list(headers), timestamp=timestamp
+        )
+        assert self._producer.flush(WITHIN) == 0
+
+    @cached_property
+    def _producer(self) -> Producer:
+        return Producer({"bootstrap.servers": self.address})
 
     def read(self, topic: str, partitions: int = 1) -> list[Message]:
         """All of a topic."""

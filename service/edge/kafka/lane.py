@@ -15,7 +15,7 @@ from service.core.delivery import Envelope
 from service.core.outcome import Refused
 from service.core.plan import Settle
 from service.core.verdict import Why
-from service.edge.carry_out import Unsettled
+from service.edge.carry_out import Halted, Unsettled
 from service.edge.kafka.needed import demand
 from service.edge.kafka.records import Record, envelope_of, record_of
 from service.edge.lane import Raw
@@ -66,7 +66,7 @@ class KafkaLane:
         return Refused(record.fault, Why.UNREADABLE) if record.fault else None
 
     async def settle(self, how: Settle, raw: Raw) -> None:
-        """End the delivery, or raise Unsettled."""
+        """End the delivery, or raise Unsettled; Halted where the record would be passed by."""
         record = self.letter(raw)
         try:
             match how:
@@ -79,7 +79,8 @@ class KafkaLane:
                 case never:
                     assert_never(never)
         except _faults() as lost:
-            raise Unsettled(repr(lost)) from lost
+            failure = Halted if how is Settle.REQUEUE else Unsettled
+            raise failure(repr(lost)) from lost
 
     async def _commit(self, record: Record) -> None:
         """This record and no other: FastStream's ack would commit whatever was polled by now."""

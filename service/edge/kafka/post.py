@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
 POLL = 0.1
+CRITICAL = 2  # what is wrong is said in our own log: librdkafka would write a line for every try
 LARGEST = 1_000_000_000  # what is too large is the topic's to say, not the client's
 
 
@@ -52,7 +53,7 @@ class KafkaPost:
         try:
             await asyncio.to_thread(producer.list_topics, timeout=self._timeout)
         except Exception as error:  # noqa: BLE001  # KafkaException, and what its callbacks raise
-            raise NotSent(f"Kafka {self._servers} cannot be reached: {error}") from None
+            raise NotSent(f"Kafka {self._servers} cannot be reached: {in_words(error)}") from None
 
     async def close(self) -> None:
         """Wait for what is on its way, and hang up."""
@@ -68,7 +69,7 @@ class KafkaPost:
         answer: asyncio.Future[None] = loop.create_future()
 
         def told(error: KafkaError | None, _message: Message) -> None:
-            loop.call_soon_threadsafe(_answer, answer, None if error is None else str(error))
+            loop.call_soon_threadsafe(_answer, answer, None if error is None else error.str())
             if error is not None and error.fatal():
                 self._producer = None  # it will never send again: the next letter gets a new one
 
@@ -78,7 +79,7 @@ class KafkaPost:
                 topic, letter.value, letter.key, headers=headers, on_delivery=told
             )
         except Exception as error:  # noqa: BLE001  # a full queue, an impossible topic: KafkaException, BufferError
-            raise NotSent(f"Kafka does not take it for {topic}: {error}") from None
+            raise NotSent(f"Kafka does not take it for {topic}: {in_words(error)}") from None
         try:
             await answer
         except NotSent as failure:
@@ -104,12 +105,19 @@ class KafkaPost:
             "partitioner": "murmur2_random",
             "message.max.bytes": LARGEST,
             "linger.ms": 0,
+            "log_level": CRITICAL,
             **self._client,
             "bootstrap.servers": self._servers,
             "enable.idempotence": True,
             "acks": "all",
             "message.timeout.ms": round(self._timeout * 1000),
         }
+
+
+def in_words(error: Exception) -> str:
+    """What Kafka's client says of a fault, without its own code around it."""
+    told = error.args[0] if error.args else error
+    return told.str() if hasattr(told, "str") else str(error)
 
 
 def _answer(answer: asyncio.Future[None], error: str | None) -> None:

@@ -80,7 +80,7 @@ def _written(marks: Iterable[tuple[str, MarkValue]], wire: Wire) -> Iterator[Hea
     for name, value in marks:
         match value:
             case str():
-                yield name, value.encode("utf-8", "surrogateescape")
+                yield name, value.encode("utf-8", "backslashreplace")
             case int() if wire == "java" and name in KDLQ:
                 yield name, _big_endian(name, value)
             case int():

@@ -43,8 +43,8 @@ class KDLQConfig:
     marker: str = ""
     """The handler's id in `KDLQ_PrcMarker`; empty: its module and name."""
     foreign: Literal["take", "skip"] = "take"
-    """What is done with copies that another handler sent on: "skip" acknowledges them unhandled, for a
-    topic that several groups read."""
+    """What is done with redeliveries of another handler: "skip" acknowledges them unhandled, for a topic
+    that several groups read."""
     skipped: str | None = None
     """A queue or topic for copies of skipped messages; None: log, metric and hook are all their trace."""
     redelivery_delay: timedelta = timedelta()

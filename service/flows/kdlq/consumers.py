@@ -74,7 +74,7 @@ class Consumer:
     def _work(self, raw: Raw) -> Attempted:
         async def outcome(delivery: Delivery) -> Outcome:
             message = self._message(raw, delivery)
-            if not self._rules.foreign and message.marker not in ("", self._rules.marker):
+            if self._is_foreign(message):
                 LOG.debug("left to its own handler", action="foreign", letter=message.letter)
                 return Done()
             ended = await self._ended(message)
@@ -90,6 +90,13 @@ class Consumer:
 
         return outcome
 
+    def _is_foreign(self, message: Message) -> bool:
+        """Whether it is another handler's redelivery, not ours to take. What was killed is somebody's to
+        process, whoever killed it."""
+        if self._rules.foreign or message.kills:
+            return False
+        return message.marker not in ("", self._rules.marker)
+
     async def _ended(self, message: Message) -> Outcome:
         """Run the handler to its end. A shutdown is not an outcome: its cancellation goes on."""
         try:
@@ -103,7 +110,9 @@ class Consumer:
         return raised(error, self._rules.on_exception, self._desk.clock())
 
     def _watch(self, raw: Raw, delivery: Delivery, verdict: Verdict) -> Telling:
-        return Telling(self._hooks, self._message(raw, delivery), verdict)
+        message = self._message(raw, delivery)
+        hooks = Hooks() if self._is_foreign(message) else self._hooks
+        return Telling(hooks, message, verdict)
 
     def _message(self, raw: Raw, delivery: Delivery) -> Message:
         lane = self._desk.lane

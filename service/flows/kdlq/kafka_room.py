@@ -13,7 +13,7 @@ import structlog
 from service.core.marks import Seal
 from service.core.plan import Send
 from service.edge.kafka.lane import KafkaLane
-from service.edge.kafka.post import KafkaPost
+from service.edge.kafka.post import KafkaPost, in_words
 from service.edge.kafka.records import Wire
 from service.edge.letter import Letter
 from service.edge.post import NotSent, Post
@@ -74,8 +74,18 @@ class KafkaConsumers:
         self.trouble = "Kafka has not been tried yet"
 
     async def run(self, reception: Reception) -> None:
-        """Consume until cancelled. Where a copy cannot be sent consuming stops, and starts again later
-        with the same record."""
+        """Consume until cancelled, whatever comes between."""
+        while True:
+            try:
+                await self._consume(reception)
+            except Exception as error:  # noqa: BLE001  # a service that serves and never consumes is worse
+                self._say(
+                    f"Kafka {','.join(self._cluster.servers)} cannot be used: {in_words(error)}"
+                )
+                await asyncio.sleep(self._cluster.pause.total_seconds())
+
+    async def _consume(self, reception: Reception) -> None:
+        """Where a copy cannot be sent consuming stops, and starts again later with the same record."""
         posts = {wire: self._post(wire) for wire in {each.wire for each in self._consumers}}
         broker = self._broker()
         subscribers = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from faststream.rabbit import QueueType, RabbitBroker
+from faststream.rabbit import QueueType, RabbitBroker, RabbitQueue
 
 from service.core.duration import say
 from service.edge.pages import Chapter, Page, Parameter, describe
@@ -46,25 +46,9 @@ def taken(rules: Rules, queue: str) -> str:
 
 def announce(broker: RabbitBroker, consumers: tuple[Rules, ...], kind: QueueType) -> None:
     """What is sent, for the AsyncAPI document; the sending itself is the post's."""
-    taken_from = {name for rules in consumers for name in rules.names.taken}
-    named = dict(_pages(consumers))
-    describe(broker, Chapter(INTRODUCTION, named))
-    for rules in consumers:
-        if (dlq := rules.names.dlq) not in taken_from:
-            broker.publisher(
-                tables.user_queue(dlq, kind),
-                persist=True,
-                title=dlq,
-                description=DEAD.format(marker=rules.marker),
-            )
-        if wait := rules.names.delay:
-            for name in dict.fromkeys(map(rules.names.again, rules.names.taken)):
-                broker.publisher(
-                    tables.wait_queue(name, wait, kind),
-                    persist=True,
-                    title=tables.wait_name(name),
-                    description=WAIT.format(wait=say(wait), queue=name),
-                )
+    describe(broker, Chapter(INTRODUCTION, dict(_pages(consumers))))
+    for queue, about in _sent_to(consumers, kind):
+        broker.publisher(queue, persist=True, title=queue.name, description=about)
     if not consumers:
         broker.publisher(
             exchange=DEFAULT,
@@ -73,9 +57,19 @@ def announce(broker: RabbitBroker, consumers: tuple[Rules, ...], kind: QueueType
             title="kdlq-dlq",
             description=DEAD.format(marker="a handler"),
         )
-    broker.publisher(
-        tables.skipped_queue(kind), persist=True, title=tables.SKIPPED, description=SKIPPED
-    )
+
+
+def _sent_to(consumers: tuple[Rules, ...], kind: QueueType) -> Iterator[tuple[RabbitQueue, str]]:
+    """The queues that we only send to; those that are consumed have their pages as such."""
+    consumed = {name for rules in consumers for name in rules.names.taken}
+    for rules in consumers:
+        names = rules.names
+        if names.dlq not in consumed:
+            yield tables.user_queue(names.dlq, kind), DEAD.format(marker=rules.marker)
+        for name in dict.fromkeys(map(names.again, names.taken)) if names.delay else ():
+            about = WAIT.format(wait=say(names.delay), queue=name)
+            yield tables.wait_queue(name, names.delay, kind), about
+    yield tables.skipped_queue(kind), SKIPPED
 
 
 def _pages(consumers: tuple[Rules, ...]) -> Iterator[tuple[str, Page]]:

@@ -34,7 +34,7 @@ class Rules:
     informational_headers: bool = False
     on_exception: OnException = OnException.KILL
     foreign: bool = True
-    """Whether messages that another handler sent on are taken."""
+    """Whether redeliveries of another handler are taken."""
     skipped: str | None = None
     """The queue or topic that gets a copy of what is skipped."""
 

@@ -6,10 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +16,10 @@ from faststream.rabbit import RabbitBroker
 
 from service import KDLQ, KDLQConfig, KDLQError, Message, Result, Status
 from service.core.marks import KILLS, LETTER
+from tests.flows.kdlq.kafka_stage import INVALID, SECOND, Stage, stage_on
 from tests.kit.kafka import Outside, list_of
 from tests.servers.kafka import PRODUCE, MockKafka
 from tests.servers.waiting import eventually
-
-INVALID = 87  # an answer that Kafka's client does not try again by itself
-SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture(scope="module")
@@ -33,74 +28,6 @@ def kafka() -> Iterator[MockKafka]:
     mock = MockKafka()
     yield mock
     mock.close()
-
-
-@dataclass
-class Stage:
-    """A consumer whose every message is an error, on a topic of its own."""
-
-    kafka: MockKafka
-    outside: Outside
-    broker: KafkaBroker
-    topic: str
-    told: list[str] = field(default_factory=list)
-
-    def on_kill_success(self, message: Message) -> None:
-        """Written down."""
-        self.told.append("killed")
-
-    def on_kill_error(self, message: Message, error: Exception) -> None:
-        """Written down."""
-        self.told.append("not killed")
-
-    @property
-    def subscriber(self) -> Any:
-        """FastStream's."""
-        return self.broker.subscribers[0]
-
-    async def dead(self) -> list[Any]:
-        """What is in the DLQ."""
-        return await asyncio.to_thread(self.outside.read, f"{self.topic}.dlq")
-
-    async def left(self) -> int:
-        """How many messages are not committed."""
-        return await asyncio.to_thread(self.outside.left, self.topic, self.topic)
-
-
-@asynccontextmanager
-async def stage_on(
-    kafka: MockKafka,
-    topic: str,
-    *bodies: bytes,
-    refusals: int = 0,
-    middlewares: Any = (),
-    **config: Any,
-) -> AsyncIterator[Stage]:
-    """A consumer at work on these messages, so many of whose copies are refused."""
-    kafka.create(topic, f"{topic}.dlq")
-    broker = KafkaBroker(kafka.address, logger=None, middlewares=middlewares)
-    stage = Stage(kafka, Outside(kafka.address), broker, topic)
-    given = {"timeout": SECOND, "patience": 20 * SECOND, **config}
-    kdlq = KDLQ(KDLQConfig(servers=kafka.address, dlq=f"{topic}.dlq", listeners=(stage,), **given))
-
-    @kdlq.subscriber(
-        broker,
-        topic,
-        group=topic,
-        fetch_max_wait_ms=20,
-        session_timeout_ms=2000,
-        heartbeat_interval_ms=300,
-    )
-    async def handle(message: Message) -> Status:
-        return Status.ERROR
-
-    async with kdlq:
-        for body in bodies:
-            await asyncio.to_thread(stage.outside.send, topic, body)
-        kafka.refuse(PRODUCE, refusals, INVALID)
-        await broker.start()
-        yield stage
-        await broker.stop()
 
 
 async def test_a_copy_that_kafka_refuses_is_tried_again(kafka: MockKafka) -> None:

@@ -99,6 +99,11 @@ def test_what_the_client_of_kafka_is_told_is_never_shown(tmp_path: Path) -> None
     assert "hunter2" not in repr(shown(settings)) + repr(settings)
 
 
+def test_what_is_promised_cannot_be_configured_away(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match=r"given 'acks', expected a property of Kafka's client"):
+        load(tmp_path, {"DLO_KDLQ__KAFKA__CLIENT": '{ "acks" = "1" }'})
+
+
 def test_without_the_extra_all_else_works_and_the_error_names_it() -> None:
     command = [sys.executable, "-m", "tests.flows.kdlq.without_extra", ONE, KAFKA]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

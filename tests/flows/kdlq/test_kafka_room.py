@@ -1,0 +1,72 @@
+"""Kafka's consumers in the service: they stop rather than pass a record by, and begin again by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+from service.core.marks import Seal
+from service.core.plan import Send
+from service.edge.letter import Letter
+from service.edge.listeners import Listeners
+from service.edge.reading import Limits
+from service.flows.kdlq.kafka_room import Cluster, KafkaConsumers, OnKafka
+from service.flows.kdlq.policy import Rules
+from service.flows.kdlq.status import Status
+from service.flows.kdlq.topology import Names
+from service.flows.room import Reception
+from tests.flows.kdlq.kafka_stage import INVALID
+from tests.kit.kafka import Outside
+from tests.servers.kafka import PRODUCE, MockKafka
+from tests.servers.waiting import eventually
+
+
+class NoPost:
+    """RabbitMQ's, which nothing is sent to here."""
+
+    async def send(self, letter: Letter, send: Send) -> None:
+        """Not called."""
+        raise AssertionError("nothing is skipped here")
+
+
+async def handle(_message: object) -> Status:
+    """Every message is an error."""
+    return Status.ERROR
+
+
+async def mend() -> None:
+    """Nothing is broken."""
+
+
+async def test_consuming_begins_again_where_it_stopped() -> None:
+    kafka = MockKafka()
+    kafka.create("room", "room.dlq")
+    outside = Outside(kafka.address)
+    await asyncio.to_thread(outside.send, "room", b"one")
+    tenth = timedelta(seconds=0.1)
+    cluster = Cluster((kafka.address,), patience=tenth, timeout=tenth * 10, pause=tenth)
+    consumer = OnKafka(Rules(Names("room", "room.dlq"), "tests"), handle, "room")
+    consumers = KafkaConsumers((consumer,), cluster, Seal())
+    assert consumers.trouble
+    kafka.refuse(PRODUCE, 100, INVALID)
+    reception = Reception(NoPost(), Limits(1024), Listeners(), mend)
+    working = asyncio.ensure_future(consumers.run(reception))
+    try:
+        await eventually(lambda: consumers.trouble.startswith("consuming stopped"), 15)
+        assert await asyncio.to_thread(outside.left, "room", "room") == 1
+        kafka.stop_refusing(PRODUCE)
+
+        async def committed() -> bool:
+            return await asyncio.to_thread(outside.left, "room", "room") == 0
+
+        # The mock keeps a member that has left until its session is over: 10 s.
+        await eventually(committed, 30, 0.2)
+        assert consumers.trouble == ""
+        (dead,) = await asyncio.to_thread(outside.read, "room.dlq")
+        assert dead.value() == b"one"
+    finally:
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+        kafka.close()
