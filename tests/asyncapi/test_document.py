@@ -125,7 +125,7 @@ def test_the_queues_of_a_kdlq_consumer() -> None:
     settings = {"flows": ["kdlq"], "kdlq": {"consumers": consumers}}
     document = written(Settings.model_validate(settings))
     assert set(document["operations"]) == {
-        *("receive-a", "receive-a.again"),
+        *("receive-a", "receive-a.again", "receive-dlo.receipts"),
         *("send-a.dlq", "send-kdlq.wait.a.again", "send-kdlq.skipped"),
     }
     assert document["operations"]["receive-a.again"]["title"] == "Messages of a.again"

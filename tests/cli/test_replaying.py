@@ -67,7 +67,7 @@ async def test_ctrl_c_leaves_the_job_to_others(teams: Story, folder: Path) -> No
     await teams.send(60, ONE)
     await teams.parked(60)
     teams.accepts = lambda _message: True
-    words = ("letters", "replay", "--origin", "orders", "--rate", "20", "--yes")
+    words = ("letters", "replay", "--origin", "orders", "--rate", "5", "--yes")
     watching = await asyncio.create_subprocess_exec(
         *COMMAND,
         *words,
@@ -76,7 +76,7 @@ async def test_ctrl_c_leaves_the_job_to_others(teams: Story, folder: Path) -> No
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    await teams.sees(5)
+    await teams.sees(3)
     watching.send_signal(signal.SIGINT)
     _, said = await watching.communicate()
     assert watching.returncode == 130
