@@ -22,6 +22,7 @@ from service.edge.listeners import Listeners
 from service.edge.opening import Closed, Opening
 from service.edge.post import RabbitPost
 from service.edge.reading import Limits
+from service.edge.wire.lane import Manners, WireLane
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
@@ -65,12 +66,13 @@ def create(settings: Settings) -> Office:
     opening = _opening(settings, topology, routes)
     reception = Reception(
         opening.post,
-        Limits(settings.limits.max_body),
+        Limits(settings.limits.max_body, settings.limits.max_headers),
         Listeners(Journal(), metrics),
         opening.mend,
     )
     for room in rooms:
         room.subscribe(opening.broker, reception)
+    _relay(settings, rooms, reception, opening)
     return _office(settings, rooms, reception, opening, routes, metrics)
 
 
@@ -121,6 +123,26 @@ def _opening(settings: Settings, topology: Topology, routes: Routes) -> Opening:
     return Opening(broker, post, topology, str(url), pause, routes.loaded.wait)
 
 
+def _relay(
+    settings: Settings, rooms: tuple[Room, ...], reception: Reception, opening: Opening
+) -> None:
+    """The wire lane, where a room has letters for it."""
+    wires = [room.wire for room in rooms if room.wire is not None]
+    if not wires:
+        return
+    manners = Manners(
+        prefetch=max(wire.prefetch for wire in wires),
+        publish_timeout=settings.rabbit.publish_timeout.total_seconds(),
+        reconnect=settings.rabbit.reconnect.total_seconds(),
+        ours=frozenset(exchange.name for exchange in opening.topology.exchanges),
+    )
+    clerks = {queue: clerk for wire in wires for queue, clerk in wire.clerks(reception).items()}
+    url = URL(settings.rabbit.url.get_secret_value())
+    heartbeat = str(round(settings.rabbit.heartbeat.total_seconds()))
+    lane = WireLane(str(url.update_query(heartbeat=heartbeat)), clerks, manners, opening.mend)
+    opening.relay(lane, posts=len(wires) < len(rooms))
+
+
 def _office(
     settings: Settings,
     rooms: tuple[Room, ...],
@@ -148,13 +170,13 @@ def _office(
         )
 
     async def stop_intake() -> None:
-        await opening.stop_intake()
+        await opening.stop_intake(settings.shutdown.grace.total_seconds())
 
     async def stop() -> None:
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
-        await opening.post.close()
+        await opening.close()
         await routes.close()
 
     office = Office(
@@ -197,11 +219,14 @@ def _moving(opening: Opening) -> Health:
     """Whether letters leave: a connection that stands is not enough."""
     if opening.gap:
         return Health(False, opening.gap)
-    if not opening.post.is_open:
+    if opening.posts and not opening.post.is_open:
         return Health(False, "publishing is down")
-    trouble = opening.post.trouble
-    if trouble is not None and asyncio.get_running_loop().time() - trouble.since > PATIENCE:
-        return Health(False, f"letters are held: {trouble.says}")
+    lane = opening.lane
+    if lane is not None and lane.gap is not None:
+        return Health(False, f"the wire lane is down: {lane.gap}")
+    for trouble in (opening.post.trouble, lane.trouble if lane else None):
+        if trouble is not None and asyncio.get_running_loop().time() - trouble.since > PATIENCE:
+            return Health(False, f"letters are held: {trouble.says}")
     return Health(True, "up")
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from faststream.rabbit import QueueType, RabbitBroker
 
 from service.core.marks import Seal
-from service.flows.dlq_processor import consumers, drill
+from service.edge.wire.job import Clerk
+from service.flows.dlq_processor import consumers, drill, relaying
 from service.flows.dlq_processor.policy import FindRoute, Rules, flow
 from service.flows.event_bus import consumers as bus
 from service.flows.event_bus import functions
@@ -21,7 +22,7 @@ from service.flows.event_bus.push import Endpoint, Pusher
 from service.flows.freeflow import consumers as events
 from service.flows.freeflow import handlers, policy
 from service.flows.freeflow.topology import DOMAINS
-from service.flows.room import Reception, Room
+from service.flows.room import Reception, Room, Wire
 from service.flows.settlement import api as payments
 from service.flows.settlement import consumers as payment_desks
 from service.flows.settlement import policy as settling
@@ -70,7 +71,12 @@ def _dlq_processor(settings: Settings, seal: Seal, find: FindRoute) -> Room:
         if rules.drill:
             drill.subscribe(broker, rules)
 
-    return Room(processor.name, processor.topology, subscribe)
+    def clerks(reception: Reception) -> Mapping[str, Clerk]:
+        return relaying.clerks(processor, rules, find, reception)
+
+    own = settings.dlq_processor
+    wire = Wire(clerks, own.prefetch) if own.lane == "wire" else None
+    return Room(processor.name, processor.topology, subscribe, wire)
 
 
 def freeflow_rules(settings: Settings) -> policy.Rules:
@@ -131,7 +137,7 @@ def _event_bus(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
         await pusher.until_cancelled()
 
     topology = bus_tables.tables(names, rules.retry_after, rules.kind)
-    return Room(bus_policy.NAME, topology, subscribe, (hang_up,))
+    return Room(bus_policy.NAME, topology, subscribe, work=(hang_up,))
 
 
 def _doors(

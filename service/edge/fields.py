@@ -65,7 +65,7 @@ def decode_table(table: bytes, depth: int = 0) -> tuple[dict[str, object], str]:
     try:
         for name, _, value, stop in walk(table):
             try:
-                read[name.decode()] = _value(table, value, stop, depth)
+                read[name.decode()] = value_at(table, value, stop, depth)
             except (Unreadable, UnicodeDecodeError, struct.error) as problem:
                 fault = fault or f"header {_shown(name)} cannot be read: {_why(problem)}"
     except (Unreadable, IndexError, struct.error) as problem:
@@ -81,7 +81,7 @@ def decode_only(table: bytes, wanted: Callable[[str], bool], longest: int) -> di
             known = name.decode("utf-8", "replace")
             if stop - value <= longest and wanted(known):
                 with suppress(Unreadable, struct.error):
-                    read[known] = _value(table, value, stop, 0)
+                    read[known] = value_at(table, value, stop, 0)
     return read
 
 
@@ -144,7 +144,8 @@ def _end_of_value(table: bytes, at: int, end: int) -> int:
     return stop
 
 
-def _value(table: bytes, at: int, stop: int, depth: int) -> object:
+def value_at(table: bytes, at: int, stop: int, depth: int = 0) -> object:
+    """The value that stands here, its type first; Unreadable where there is none."""
     kind = table[at : at + 1]
     if (unpack := UNPACKERS.get(kind)) is not None:
         return unpack(table, at + 1)[0]
@@ -178,7 +179,7 @@ def _nested(kind: bytes, content: bytes, depth: int) -> object:
     items, at = [], 0
     while at < len(content):
         stop = _end_of_value(content, at, len(content))
-        items.append(_value(content, at, stop, depth))
+        items.append(value_at(content, at, stop, depth))
         at = stop
     return items
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import structlog
 
 from service.edge.wire.connection import Connection
-from service.edge.wire.consumer import Consumer, Take
+from service.edge.wire.consumer import Consumer, Gone, Take
 from service.edge.wire.errors import Lost
 from service.edge.wire.link import FAULTS, Link
 from service.edge.wire.target import Target
@@ -23,10 +23,16 @@ class Consuming:
     """Takes letters out of several queues, for as long as it is open."""
 
     def __init__(
-        self, target: Target, takes: Mapping[str, Take], *, prefetch: int, pause: float = 2.0
+        self,
+        target: Target,
+        takes: Mapping[str, Take],
+        *,
+        prefetch: int,
+        pause: float = 2.0,
+        gone: Gone = lambda _consumer, _why: None,
     ) -> None:
         self.link = Link(target, pause, self._furnish, self._lost)
-        self._takes, self._prefetch = takes, prefetch
+        self._takes, self._prefetch, self._gone = takes, prefetch, gone
         self._consumers: dict[str, Consumer] = {}
         self._gaps: dict[str, Exception] = {}
         self._idle: dict[str, tuple[int, int]] = {}
@@ -70,7 +76,7 @@ class Consuming:
             await self._start(queue, connection)
 
     async def _start(self, queue: str, connection: Connection) -> None:
-        consumer = Consumer(connection, queue, self._prefetch, self._takes[queue])
+        consumer = Consumer(connection, queue, self._prefetch, self._takes[queue], self._gone)
         try:
             await consumer.start()
         except FAULTS as fault:

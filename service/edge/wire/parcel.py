@@ -1,0 +1,101 @@
+"""A parcel: a letter as it will be sent again, all of it bytes; and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from service.core.marks import DROPPED, MarkValue
+from service.core.outcome import Refused
+from service.core.verdict import Why
+from service.edge.fields import LENGTH, WireTime, encode_marks
+from service.edge.letter import HEADERS, MODE, PERSISTENT
+from service.edge.reading import not_text
+from service.edge.wire.delivered import Delivered
+from service.edge.wire.headers import FAR, walk
+
+# Every property but the headers, with the bit that announces it, in the order of the wire.
+TEXTS = {0x8000: "content_type", 0x4000: "content_encoding", 0x0400: "correlation_id"}
+TEXTS |= {0x0200: "reply_to", 0x0100: "expiration", 0x0080: "message_id", 0x0020: "type"}
+TEXTS |= {0x0010: "user_id", 0x0008: "app_id", 0x0004: "cluster_id"}
+PRIORITY, TIMESTAMP, MESSAGE_ID = 0x0800, 0x0040, 0x0080
+WIDTHS = {MODE: 1, PRIORITY: 1, TIMESTAMP: 8}
+# `expiration` would cut our wait short, `user_id` the broker compares with our own name and closes the
+# channel, `cluster_id` is deprecated; of the delivery mode we make our own.
+LEFT_OUT = 0x0100 | 0x0010 | 0x0004 | 0x0003 | MODE
+
+
+class Parcel:
+    """Properties, headers and body; nothing of them is opened but the marks and the broker's history."""
+
+    __slots__ = (
+        "after",
+        "before",
+        "body",
+        "fault",
+        "flags",
+        "headers",
+        "kept",
+        "message_id",
+        "size",
+    )
+
+    def __init__(self, delivered: Delivered, longest: int) -> None:
+        self.body = delivered.body
+        properties = delivered.properties
+        self.flags = int.from_bytes(properties[:2], "big")
+        self.message_id = ""
+        self.fault: Refused | None = None
+        before: list[bytes] = []
+        after: list[bytes] = []
+        at, table = 2, b""
+        for bit in _layout(self.flags):
+            if bit == HEADERS:
+                stop = at + 4 + LENGTH.unpack_from(properties, at)[0]
+                table = properties[at + 4 : stop]
+            else:
+                stop = at + (WIDTHS.get(bit) or 1 + properties[at])
+                if bit == TIMESTAMP or bit in TEXTS:
+                    self._look_at(bit, properties[at:stop])
+                if not bit & LEFT_OUT:
+                    (before if bit > HEADERS else after).append(properties[at:stop])
+            at = stop
+        self.before, self.after = b"".join(before), b"".join(after)
+        self.size = len(table)
+        self.headers, self.kept, fault = walk(table, longest)
+        if fault:
+            self.fault = Refused(fault, Why.UNREADABLE)
+
+    def dressed(self, marks: Mapping[str, MarkValue], room: int) -> bytes:
+        """The properties ready for the wire: as they came, but persistent, and with our marks."""
+        stamped = encode_marks(marks)
+        left = room - len(self.before) - len(self.after) - 32
+        if len(self.kept) + len(stamped) <= left:
+            table = self.kept + stamped
+        else:
+            table = encode_marks({**marks, DROPPED: self.size})
+        flags = (self.flags & ~LEFT_OUT | HEADERS | MODE).to_bytes(2, "big")
+        return b"".join(
+            (flags, self.before, LENGTH.pack(len(table)), table, PERSISTENT, self.after)
+        )
+
+    def _look_at(self, bit: int, field: bytes) -> None:
+        if bit == TIMESTAMP:
+            wire = int.from_bytes(field, "big")
+            if wire > FAR and WireTime.of(wire).is_odd:
+                says = f"the timestamp {wire} is past the year 9999"
+                self.fault = Refused(says, Why.UNREADABLE)
+            return
+        if bit == MESSAGE_ID:
+            self.message_id = field[1:].decode("utf-8", "surrogateescape")
+        if not field.isascii() and self.fault is None and not bit & LEFT_OUT:
+            try:
+                field[1:].decode()
+            except UnicodeDecodeError:
+                self.fault = not_text(TEXTS[bit])
+
+
+@lru_cache(maxsize=1024)
+def _layout(flags: int) -> tuple[int, ...]:
+    """Which properties follow these flags, in order."""
+    return tuple(bit for bit in (1 << n for n in range(15, 1, -1)) if flags & bit)
