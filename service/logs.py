@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
+from datetime import UTC, datetime
 
 import stamina.instrumentation
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 LONGEST = 256
+ENCODER = json.JSONEncoder(default=repr)
 
 
 def configure(level: str, form: str) -> None:
@@ -18,12 +21,12 @@ def configure(level: str, form: str) -> None:
     last: Processor = (
         structlog.dev.ConsoleRenderer()
         if people
-        else structlog.processors.JSONRenderer(ensure_ascii=True)
+        else structlog.processors.JSONRenderer(serializer=_json)
     )
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            stamp_time,
             clean,
             last,
         ],
@@ -39,12 +42,23 @@ def configure(level: str, form: str) -> None:
         )
 
 
+def stamp_time(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """When, in UTC."""
+    event["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return event
+
+
 def clean(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Names and errors come from strangers: no line breaks, no endless values."""
     for key, value in event.items():
         if isinstance(value, str) and (len(value) > LONGEST or not value.isprintable()):
             event[key] = _plain(value)
     return event
+
+
+def _json(event: EventDict, **_options: object) -> str:
+    """One encoder for all lines: the standard library would make one for each."""
+    return ENCODER.encode(event)
 
 
 def _plain(text: str) -> str:

@@ -37,6 +37,7 @@ OURS = frozenset(
 NEVER_REPUBLISHED = frozenset({"x-death", "x-delivery-count", "x-acquired-count", "CC", "BCC"})
 DEATH_PREFIXES = ("x-first-death-", "x-last-death-")
 LONGEST_ERROR = 1024
+LONGEST_MOMENT = 32
 
 MarkValue = str | int | Mapping[str, int]
 
@@ -60,6 +61,10 @@ class Marks:
     retries: int
     first_failure: datetime
     deaths: Mapping[str, int] = field(default_factory=dict)
+
+    def counting(self, retries: int) -> Marks:
+        """The same, after so many retries."""
+        return Marks(self.letter, self.flow, self.origin, retries, self.first_failure, self.deaths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +178,12 @@ def _moment(moment: datetime) -> str:
 
 
 def _when(text: object) -> datetime | None:
-    if not isinstance(text, str):
-        return None
+    return _parsed(text) if isinstance(text, str) and len(text) <= LONGEST_MOMENT else None
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> datetime | None:
+    """Letters that failed together share their moment."""
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:

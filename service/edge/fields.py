@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 
+from service.core import marks as names
 from service.core.marks import MarkValue
 
 DEEPEST = 32
@@ -18,6 +19,8 @@ COUNTED = frozenset((b"S", b"A", b"F", b"x"))
 NUMBERS = {b"b": ">b", b"B": ">B", b"s": ">h", b"u": ">H", b"I": ">i", b"i": ">I"}
 NUMBERS |= {b"l": ">q", b"L": ">q", b"f": ">f", b"d": ">d"}
 UNPACKERS = {kind: struct.Struct(form).unpack_from for kind, form in NUMBERS.items()}
+REPEATED = frozenset((names.RETRY_COUNT, names.ORIGINAL_EXCHANGE, names.ORIGINAL_ROUTING_KEY))
+REPEATED |= {names.ORIGINAL_QUEUE, names.FLOW, names.FIRST_FAILURE, names.ERROR, names.ERROR_TYPE}
 LENGTH = struct.Struct(">I")
 TEXT, NARROW, WIDE = struct.Struct(">cI"), struct.Struct(">ci"), struct.Struct(">cq")
 
@@ -106,13 +109,24 @@ def find_text(table: bytes, name: str) -> bytes | None:
 
 def encode_marks(marks: Mapping[str, MarkValue]) -> bytes:
     """Marks as fields; numbers are as wide whatever their value, so that marks do not grow."""
-    return b"".join([_name(name) + _encode(value) for name, value in marks.items()])
+    return b"".join(
+        [
+            _repeated(name, value) if name in REPEATED else _name(name) + _encode(value)
+            for name, value in marks.items()
+        ]
+    )
 
 
 @lru_cache(maxsize=256)
 def _name(name: str) -> bytes:
     """The names of marks are few, and the same for every letter."""
     return short_text(name)
+
+
+@lru_cache(maxsize=4096)
+def _repeated(name: str, value: MarkValue) -> bytes:
+    """Where letters come from and why they failed, texts and numbers all, is the same for many."""
+    return _name(name) + _encode(value)
 
 
 def short_text(text: str) -> bytes:
@@ -204,7 +218,12 @@ def _encode(value: MarkValue) -> bytes:
         return TEXT.pack(b"S", len(data)) + data
     if isinstance(value, int):
         return NARROW.pack(b"I", value) if -(2**31) <= value < 2**31 else WIDE.pack(b"l", value)
-    content = encode_marks(value)
+    return _counts(tuple(value.items()))
+
+
+@lru_cache(maxsize=256)
+def _counts(counts: tuple[tuple[str, int], ...]) -> bytes:
+    content = b"".join([short_text(name) + _encode(count) for name, count in counts])
     return b"F" + LENGTH.pack(len(content)) + content
 
 

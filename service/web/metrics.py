@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TypeVar
 
 from faststream.asgi import AsgiResponse, get
 from faststream.asgi.types import ASGIApp, Scope
@@ -17,6 +19,7 @@ from service.core.marks import DUE
 from service.core.outcome import Failed
 from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict
 
+Family = TypeVar("Family", Counter, Histogram)
 FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 LATE = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0)
 
@@ -27,6 +30,8 @@ class Metrics:
     def __init__(self, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.registry = CollectorRegistry()
         self._clock = clock
+        # Finding a series by its labels costs more than counting; there are few, and they stay.
+        self._series = lru_cache(maxsize=512)(_find_series)
         self._received = Counter(
             "dlo_letters_received",
             "Failed letters that arrived, by how they died",
@@ -69,23 +74,28 @@ class Metrics:
 
     def judged(self, flow: str, delivery: Delivery, verdict: Verdict) -> None:
         """A letter has its verdict."""
-        self._received.labels(flow, _death(delivery)).inc()
-        self._seconds.labels(flow).observe((self._clock() - delivery.at).total_seconds())
+        series = self._series
+        series(self._received, flow, _death(delivery)).inc()
+        series(self._seconds, flow).observe((self._clock() - delivery.at).total_seconds())
         match verdict:
             case Retry(_, after):
-                self._retries.labels(flow, say(after)).inc()
+                series(self._retries, flow, say(after)).inc()
             case Bury(_, why):
-                self._buried.labels(flow, why.value).inc()
+                series(self._buried, flow, why.value).inc()
             case Accept() | Requeue() | Discard():
                 pass
 
     def returned(self, flow: str, delivery: Delivery, envelope: Envelope) -> None:
         """A letter is back where it failed."""
-        self._returned.labels(flow).inc()
+        self._series(self._returned, flow).inc()
         due = envelope.headers.get(DUE)
         if isinstance(due, int):
             late = self._clock().timestamp() - due / 1000
-            self._lateness.labels(flow).observe(max(0.0, late))
+            self._series(self._lateness, flow).observe(max(0.0, late))
+
+
+def _find_series(metric: Family, *labels: str) -> Family:
+    return metric.labels(*labels)
 
 
 def metrics_route(metrics: Metrics) -> ASGIApp:

@@ -14,7 +14,7 @@ from service.edge.reading import not_text
 from service.edge.wire.delivered import Delivered
 from service.edge.wire.headers import FAR, walk
 
-# Every property but the headers, with the bit that announces it, in the order of the wire.
+# The properties that are texts, with the bit that announces each.
 TEXTS = {0x8000: "content_type", 0x4000: "content_encoding", 0x0400: "correlation_id"}
 TEXTS |= {0x0200: "reply_to", 0x0100: "expiration", 0x0080: "message_id", 0x0020: "type"}
 TEXTS |= {0x0010: "user_id", 0x0008: "app_id", 0x0004: "cluster_id"}
@@ -41,28 +41,32 @@ class Parcel:
     )
 
     def __init__(self, delivered: Delivered, longest: int) -> None:
-        self.body = delivered.body
-        properties = delivered.properties
-        self.flags = int.from_bytes(properties[:2], "big")
+        self.body, properties = delivered.body, delivered.properties
+        self.flags = properties[0] << 8 | properties[1]
         self.message_id = ""
         self.fault: Refused | None = None
-        before: list[bytes] = []
-        after: list[bytes] = []
-        at, table = 2, b""
-        for bit in _layout(self.flags):
+        table, after = 2, 0
+        parts: list[bytes] = []
+        size = 0
+        at = 2
+        for bit, width, text, is_kept in _layout(self.flags):
             if bit == HEADERS:
-                stop = at + 4 + LENGTH.unpack_from(properties, at)[0]
-                table = properties[at + 4 : stop]
-            else:
-                stop = at + (WIDTHS.get(bit) or 1 + properties[at])
-                if bit == TIMESTAMP or bit in TEXTS:
-                    self._look_at(bit, properties[at:stop])
-                if not bit & LEFT_OUT:
-                    (before if bit > HEADERS else after).append(properties[at:stop])
+                table, size = at + 4, LENGTH.unpack_from(properties, at)[0]
+                at = table + size
+                continue
+            stop = at + (width or 1 + properties[at])
+            if text:
+                self._look_at(bit, text, properties[at + 1 : stop])
+            elif bit == TIMESTAMP:
+                self._look_at_time(int.from_bytes(properties[at:stop], "big"))
+            if is_kept:
+                parts.append(properties[at:stop])
+                after += bit < HEADERS
             at = stop
-        self.before, self.after = b"".join(before), b"".join(after)
-        self.size = len(table)
-        self.headers, self.kept, fault = walk(table, longest)
+        split = len(parts) - after
+        self.before, self.after = b"".join(parts[:split]), b"".join(parts[split:])
+        self.size = size
+        self.headers, self.kept, fault = walk(properties[table : table + size], longest)
         if fault:
             self.fault = Refused(fault, Why.UNREADABLE)
 
@@ -79,23 +83,23 @@ class Parcel:
             (flags, self.before, LENGTH.pack(len(table)), table, PERSISTENT, self.after)
         )
 
-    def _look_at(self, bit: int, field: bytes) -> None:
-        if bit == TIMESTAMP:
-            wire = int.from_bytes(field, "big")
-            if wire > FAR and WireTime.of(wire).is_odd:
-                says = f"the timestamp {wire} is past the year 9999"
-                self.fault = Refused(says, Why.UNREADABLE)
-            return
+    def _look_at(self, bit: int, name: str, text: bytes) -> None:
         if bit == MESSAGE_ID:
-            self.message_id = field[1:].decode("utf-8", "surrogateescape")
-        if not field.isascii() and self.fault is None and not bit & LEFT_OUT:
-            try:
-                field[1:].decode()
-            except UnicodeDecodeError:
-                self.fault = not_text(TEXTS[bit])
+            self.message_id = text.decode("utf-8", "surrogateescape")
+        if text.isascii() or self.fault is not None or bit & LEFT_OUT:
+            return
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            self.fault = not_text(name)
+
+    def _look_at_time(self, wire: int) -> None:
+        if wire > FAR and WireTime.of(wire).is_odd:
+            self.fault = Refused(f"the timestamp {wire} is past the year 9999", Why.UNREADABLE)
 
 
 @lru_cache(maxsize=1024)
-def _layout(flags: int) -> tuple[int, ...]:
-    """Which properties follow these flags, in order."""
-    return tuple(bit for bit in (1 << n for n in range(15, 1, -1)) if flags & bit)
+def _layout(flags: int) -> tuple[tuple[int, int, str, bool], ...]:
+    """Which properties follow these flags, in order: bit, width, name if it is a text, whether it stays."""
+    bits = [bit for bit in (1 << n for n in range(15, 1, -1)) if flags & bit]
+    return tuple((b, WIDTHS.get(b, 0), TEXTS.get(b, ""), not b & LEFT_OUT) for b in bits)
