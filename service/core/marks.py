@@ -87,10 +87,11 @@ class Seal:
 
     def sign(self, marks: Marks, key: bytes | None = None) -> str:
         """HMAC-SHA256 over letter, flow, origin, count and first failure, each with its length."""
-        origin = marks.origin
-        where = (origin.queue, origin.exchange, origin.routing_key)
-        said = (marks.letter, marks.flow, *where, str(marks.retries), _moment(marks.first_failure))
-        text = "".join([f"{len(part)}:{part}" for part in said])
+        return self.sign_as(marks.letter, common(marks), moment(marks.first_failure), key)
+
+    def sign_as(self, letter: str, said: str, when: str, key: bytes | None = None) -> str:
+        """The same, where what letters have in common was put into words before."""
+        text = f"{len(letter)}:{letter}{said}{len(when)}:{when}"
         return hmac.digest(self.key if key is None else key, _bytes(text), "sha256").hex()
 
     def vouches(self, marks: Marks, signature: object) -> bool:
@@ -113,12 +114,20 @@ def stamp(marks: Marks, seal: Seal) -> dict[str, MarkValue]:
         ORIGINAL_QUEUE: marks.origin.queue,
         LETTER: marks.letter,
         FLOW: marks.flow,
-        FIRST_FAILURE: _moment(marks.first_failure),
+        FIRST_FAILURE: moment(marks.first_failure),
         DEATHS: dict(marks.deaths),
     }
     if seal.key:
         stamped[SIGNATURE] = seal.sign(marks)
     return stamped
+
+
+def common(marks: Marks) -> str:
+    """What is signed and is the same for letters that failed alike: flow, origin and count."""
+    origin = marks.origin
+    where = (origin.queue, origin.exchange, origin.routing_key)
+    said = (marks.flow, *where, str(marks.retries))
+    return "".join([f"{len(part)}:{part}" for part in said])
 
 
 def read(headers: Mapping[str, object], seal: Seal) -> Marks | Unmarked:
@@ -172,9 +181,9 @@ def _deaths(headers: Mapping[str, object]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=64)
-def _moment(moment: datetime) -> str:
+def moment(when: datetime) -> str:
     """Always the same length, so that marks do not grow."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return when.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _when(text: object) -> datetime | None:

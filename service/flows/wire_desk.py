@@ -9,8 +9,10 @@ from uuid import uuid4
 from service.core.delivery import Delivery, Envelope, without_origin
 from service.core.judge import judge
 from service.core.outcome import Refused
-from service.core.plan import plan
-from service.core.verdict import Why
+from service.core.pattern import Pattern
+from service.core.plan import Plan, plan
+from service.core.policy import Policy
+from service.core.verdict import Verdict, Why
 from service.edge.listeners import Listeners
 from service.edge.reading import Limits, too_large
 from service.edge.wire.delivered import Delivered
@@ -18,8 +20,6 @@ from service.edge.wire.job import Errand
 from service.edge.wire.parcel import Parcel
 from service.flows.desk import Clock, utc_now
 from service.flows.flow import Flow
-
-Work = Callable[[Envelope, Parcel], Errand]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,29 @@ class WireDesk:
         """Why no attempt should be made with this letter: it is absurd, or too large."""
         return too_large(parcel.body, self.limits) or parcel.fault
 
+    def policy(self, delivery: Delivery) -> Policy:
+        """The policy under which a delivery is judged."""
+        return self.flow.policy(delivery.origin.routing_key)
+
     def conclude(self, delivery: Delivery, parcel: Parcel) -> Errand:
         """Judge, and tell when it is carried out."""
-        flow, listeners = self.flow, self.listeners
-        verdict = judge(delivery, flow.policy(delivery.origin.routing_key))
+        return self.judged(delivery, parcel)[1]
+
+    def judged(self, delivery: Delivery, parcel: Parcel) -> tuple[Verdict, Errand]:
+        """The verdict, and what it asks of the lane."""
+        flow = self.flow
+        verdict = judge(delivery, self.policy(delivery))
         todo = plan(verdict, delivery, flow.ways, flow.seal)
-        return Errand(parcel, todo, lambda _: listeners.judged(flow.name, delivery, verdict))
+        return verdict, self._errand(delivery, verdict, todo, parcel)
+
+    def repeat(self, pattern: Pattern, envelope: Envelope, parcel: Parcel) -> Errand:
+        """The verdict on a letter that failed as others did."""
+        delivery, todo = pattern.another(envelope.message_id or envelope.fresh_id, envelope.at)
+        return self._errand(delivery, pattern.verdict, todo, parcel)
+
+    def _errand(self, delivery: Delivery, verdict: Verdict, todo: Plan, parcel: Parcel) -> Errand:
+        name, listeners = self.flow.name, self.listeners
+        return Errand(parcel, todo, lambda _: listeners.judged(name, delivery, verdict))
 
     def _envelope(self, delivered: Delivered, parcel: Parcel) -> Envelope:
         given = parcel.message_id or None

@@ -21,10 +21,12 @@ SIZES = {kind[0]: size for kind, size in FIXED.items()}
 FAR = 0xFFFF_FFFF
 """A timestamp up to here is a moment that any calendar knows."""
 SMALL = 1024
+HISTORY = "x-death"
 NAMES = 4096
 
-Walked = tuple[Mapping[str, object], bytes, str]
-"""The headers that are ours or the broker's, decoded; the bytes of all others; what is wrong."""
+Walked = tuple[Mapping[str, object], bytes, bytes, str]
+"""The headers that are ours or the broker's, decoded; the bytes of all others; the broker's history as
+bytes, where it could be read; what is wrong."""
 
 
 class Odd(Exception):
@@ -35,19 +37,17 @@ def walk(table: bytes, longest: int) -> Walked:
     """Walk a table's content once."""
     if len(table) <= longest:
         try:
-            known, kept = _short_way(table)
+            return _short_way(table)
         except (Odd, IndexError, struct.error, UnicodeDecodeError, Unreadable):
             pass
-        else:
-            return known, kept, ""
     return _long_way(table, longest)
 
 
-def _short_way(table: bytes) -> tuple[dict[str, object], bytes]:
+def _short_way(table: bytes) -> Walked:
     known: dict[str, object] = {}
     kept: list[bytes] = []
     at = start = 0
-    end = len(table)
+    end, history = len(table), b""
     while at < end:
         value = at + 1 + table[at]
         kind = table[value]
@@ -60,12 +60,14 @@ def _short_way(table: bytes) -> tuple[dict[str, object], bytes]:
         name = _dropped(table[at + 1 : value])
         if name:
             known[name] = _decoded(table, value, stop)
+            if name == HISTORY:
+                history = table[value:stop]
             kept.append(table[start:at])
             start = stop
         elif kind in FALLIBLE:
             _decoded(table, value, stop)
         at = stop
-    return known, b"".join(kept) + table[start:] if kept else table
+    return known, b"".join(kept) + table[start:] if kept else table, history, ""
 
 
 def _long_way(table: bytes, longest: int) -> Walked:
@@ -74,7 +76,7 @@ def _long_way(table: bytes, longest: int) -> Walked:
         kept = without(table, lambda name: is_dropped(name.decode("utf-8", "surrogateescape")))
     except (Unreadable, IndexError):
         kept = b""
-    return headers, kept, headers.fault
+    return headers, kept, b"", headers.fault
 
 
 @lru_cache(maxsize=NAMES)

@@ -35,6 +35,7 @@ class Parcel:
         "fault",
         "flags",
         "headers",
+        "history",
         "kept",
         "message_id",
         "size",
@@ -66,7 +67,8 @@ class Parcel:
         split = len(parts) - after
         self.before, self.after = b"".join(parts[:split]), b"".join(parts[split:])
         self.size = size
-        self.headers, self.kept, fault = walk(properties[table : table + size], longest)
+        raw = properties[table : table + size]
+        self.headers, self.kept, self.history, fault = walk(raw, longest)
         if fault:
             self.fault = Refused(fault, Why.UNREADABLE)
 
