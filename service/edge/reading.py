@@ -42,8 +42,9 @@ async def unopened(message: RabbitMessage) -> RabbitMessage:
 
 
 def letter_of(message: AbstractIncomingMessage) -> Letter:
-    """The letter, ready to be sent again."""
-    properties = {name: value for name in KEPT if (value := getattr(message, name)) is not None}
+    """The letter, ready to be sent again. A property that is empty, or a priority of 0, aio-pika cannot
+    tell from one that is absent: it is left out, which means the same to every queue."""
+    properties = {name: value for name in KEPT if (value := getattr(message, name))}
     return Letter(message.body, message.headers, properties)
 
 
