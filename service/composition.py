@@ -159,6 +159,9 @@ def _office(
 
     metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
+    if opening.lane is not None:
+        for name, says, value in opening.lane.figures:
+            metrics.measure(name, says, value)
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
@@ -223,7 +226,7 @@ def _moving(opening: Opening) -> Health:
         return Health(False, "publishing is down")
     lane = opening.lane
     if lane is not None and lane.gap is not None:
-        return Health(False, f"the wire lane is down: {lane.gap}")
+        return Health(False, f"the wire lane is down: {opening.explain(lane.gap)}")
     for trouble in (opening.post.trouble, lane.trouble if lane else None):
         if trouble is not None and asyncio.get_running_loop().time() - trouble.since > PATIENCE:
             return Health(False, f"letters are held: {trouble.says}")

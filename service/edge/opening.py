@@ -94,6 +94,10 @@ class Opening:
             if isinstance(subscriber, RabbitSubscriber) and subscriber.queue.name in lane.queues:
                 subscriber.start = _rest  # type: ignore[method-assign]  # FastStream starts them all
 
+    def explain(self, error: Exception) -> str:
+        """Why the broker cannot be used, for a person."""
+        return sentence(error, self._url)
+
     async def stop_intake(self, grace: float) -> None:
         """Take no more letters; those in hand are finished. FastStream alone would go on receiving."""
         await asyncio.gather(*map(_cancel, self.broker.subscribers))

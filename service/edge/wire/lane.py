@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -60,7 +60,19 @@ class WireLane:
     @property
     def trouble(self) -> Trouble | None:
         """Since when letters are held, and why; None where they leave."""
-        return self.posting.trouble
+        return self.posting.trouble if self.relay.in_hand else None
+
+    @property
+    def figures(self) -> tuple[tuple[str, str, Callable[[], float]], ...]:
+        """What can be measured: name, what it is, and how it is asked for."""
+        posting, relay, links = self.posting, self.relay, (self.posting.link, self.consuming.link)
+        return (
+            ("dlo_wire_letters_in_hand", "Came, not settled", lambda: relay.in_hand),
+            ("dlo_wire_letters_held", "Sent again and again", lambda: relay.held),
+            ("dlo_wire_letters_unconfirmed", "On their way", lambda: posting.unanswered),
+            ("dlo_wire_blocked", "RabbitMQ takes no letters", lambda: float(posting.is_blocked)),
+            ("dlo_wire_connections_opened", "So far", lambda: sum(each.opened for each in links)),
+        )
 
     async def open(self) -> None:
         """Connect and consume, or raise; from then on stay so."""

@@ -17,7 +17,7 @@ from service.edge.post import NotSent, Trouble
 from service.edge.wire.confirmed import Answer, Confirmed, Fate, Flight
 from service.edge.wire.connection import Connection
 from service.edge.wire.errors import Lost
-from service.edge.wire.link import FAULTS, Link
+from service.edge.wire.link import Link
 from service.edge.wire.target import Target
 
 
@@ -62,6 +62,11 @@ class Posting:
     def room(self) -> int:
         """Bytes that a frame holds."""
         return self.link.connection.room if self.link.connection else 0
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the broker said that it takes nothing for now."""
+        return self.link.connection is not None and bool(self.link.connection.blocked)
 
     @property
     def unanswered(self) -> int:
@@ -112,7 +117,7 @@ class Posting:
                 continue
             try:
                 await self._reopen(connection)
-            except FAULTS as fault:
+            except Exception as fault:  # noqa: BLE001  # the watch must not end
                 connection.drop(Lost(f"a channel does not open: {fault!r}"))
             self._end_silence(connection)
 

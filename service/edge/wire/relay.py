@@ -11,6 +11,8 @@ import random
 from collections.abc import Mapping
 from datetime import timedelta
 
+import structlog
+
 from service.core.plan import Plan, Settle
 from service.edge.carry_out import Mend
 from service.edge.post import NotTaken, Unroutable
@@ -38,6 +40,7 @@ class Relay:
         self._is_broken = False
         self._trying: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._log = structlog.get_logger("dlo.wire")
 
     @property
     def takes(self) -> dict[str, Take]:
@@ -174,10 +177,20 @@ class Relay:
                 self._wait = min(self._wait * 2, LONGEST_WAIT)
             if self._is_broken:
                 self._is_broken = False
-                await self._mend()
+                await self._mended()
             held, self._held = self._held, []
             for job in held:
                 self._try_job(job)
+
+    async def _mended(self) -> None:
+        """Declare what is missing; held letters are tried again whether that works or not."""
+        try:
+            await self._mend()
+        except asyncio.CancelledError:  # also aio-pika's word for a connection lost meanwhile
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+        except Exception as fault:  # noqa: BLE001  # whatever it is, the letters are held
+            self._log.warning("not mended", action="not_mended", why=repr(fault))
 
     def _try_job(self, job: Job) -> None:
         if not job.is_ours:
