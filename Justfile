@@ -30,9 +30,17 @@ check:
 servers:
     @python -m deploy.local.install rabbitmq postgresql node
 
-# Measure: `just bench relay`.
+# Measure: `just bench relay`, `just bench growth`.
 bench name *arguments: servers
     python -m benchmarks.{{ name }} {{ arguments }}
+
+# The fuzz of 100 000 letters: they come out byte for byte as they went in, but for the marks.
+fuzz: servers
+    DLO_TEST_FUZZ=100000 python -m pytest tests/poison/test_fuzz.py -s
+
+# A slow broker at full length: an alarm of 30 s, a silence of 60 s, 50 resets.
+slow: servers
+    DLO_TEST_SLOW=1 python -m pytest tests/crash/test_alarm.py tests/crash/test_network.py -s
 
 # Write asyncapi/asyncapi.yaml anew from the service.
 asyncapi:

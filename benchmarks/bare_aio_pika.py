@@ -1,10 +1,9 @@
-"""The peer: the same hop in bare aio-pika, as a careful engineer would write it."""
+"""A peer: the same hop in bare aio-pika, as a careful engineer would write it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 import time
 from typing import Any
@@ -13,33 +12,24 @@ import aio_pika
 import uvloop
 from aio_pika.abc import AbstractIncomingMessage
 
-from benchmarks.letters import KEY, preload
+from benchmarks.hop import IN, hop
+from benchmarks.letters import KEY, PREFETCH, cpu
 
 ROUTES = {KEY: 3}
 
 
 async def relay(url: str, count: int) -> dict[str, float]:
     """Move every letter once: look up its route, publish it confirmed, acknowledge it."""
-    connection = await aio_pika.connect(url)
-    async with connection:
-        channel = await connection.channel(on_return_raises=True)
-        await channel.set_qos(prefetch_count=100)
-        inbox = await channel.declare_exchange("bench.inbox", "topic", durable=True)
-        outbox = await channel.declare_exchange("bench.outbox", "topic", durable=True)
-        queue = await channel.declare_queue("bench.in", durable=True)
-        target = await channel.declare_queue("bench.out", durable=True)
-        await queue.bind(inbox, "dead")
-        await target.bind(outbox, "binding.#.1")
-        await queue.purge()
-        await target.purge()
-        await preload(url, "bench.inbox", "dead", "bench.in", count)
+    async with hop(url, count) as channel:
+        await channel.set_qos(prefetch_count=PREFETCH)
+        outbox = await channel.get_exchange("bench.outbox")
         done, left = asyncio.Event(), count
-        cpu, began = 0.0, 0.0
+        used, began = 0.0, 0.0
 
-        async def hop(message: AbstractIncomingMessage) -> None:
-            nonlocal left, began, cpu
+        async def move(message: AbstractIncomingMessage) -> None:
+            nonlocal left, began, used
             if not began:
-                began, cpu = time.perf_counter(), _cpu()
+                began, used = time.perf_counter(), cpu()
             headers = dict(message.headers)
             death: Any = headers.pop("x-death")  # the broker wrote it
             key = death[0]["routing-keys"][0]
@@ -59,18 +49,9 @@ async def relay(url: str, count: int) -> dict[str, float]:
             if not left:
                 done.set()
 
-        await queue.consume(hop)
+        await (await channel.get_queue(IN)).consume(move)
         await done.wait()
-        seconds = time.perf_counter() - began
-        used = _cpu() - cpu
-        await channel.queue_delete("bench.in")
-        await channel.queue_delete("bench.out")
-        return {"seconds": seconds, "cpu": used}
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+        return {"seconds": time.perf_counter() - began, "cpu": cpu() - used}
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""The service's own forward hop, put together exactly as `service.app` does."""
+"""The service's own forward hop, put together exactly as `service.app` does.
+
+`python -m benchmarks.office <url> <letters> <lane> [size] [routes]`
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -13,43 +15,34 @@ from pathlib import Path
 import aio_pika
 import uvloop
 
-from benchmarks.letters import KEY, preload
+from benchmarks.letters import KEY, KIB, cpu, preload
 from service import logs
 from service.composition import create, quiet_collector
 from service.core.delivery import Delivery
 from service.core.verdict import Verdict
 from service.edge.listeners import Listeners
-from service.settings import load
+from service.settings import Settings, load
 
 QUEUES = ("retry-queue", "queue.delay.1", "retry-queue-1", "dlq-queue")
 
 
-async def relay(url: str, count: int, folder: Path) -> dict[str, float]:
+async def relay(
+    url: str, count: int, lane: str, folder: Path, *, size: int = KIB, routes: int = 1
+) -> dict[str, float]:
     """Start the service on a full retry-queue and wait until every letter has its verdict."""
-    (folder / "settings.toml").write_text(f'[routes]\n"{KEY}" = 3\n')
-    settings = load(
-        folder,
-        {
-            "DLO_RABBIT__URL": url,
-            "DLO_DATABASE__URL": f"sqlite+aiosqlite:///{folder}/dlo.db",
-            "DLO_MARKS__KEY": "a key for the benchmark, long enough",
-            "DLO_DLQ_PROCESSOR__TIERS": '["1h"]',
-            "DLO_DLQ_PROCESSOR__DRILL": "false",
-            "DLO_LOG__FORMAT": "json",
-        },
-    )
+    settings = _settings(url, lane, folder, routes)
     logs.configure(settings.log.level, settings.log.format)
-    await _prepare(url, count)
+    await _prepare(url, count, size)
     office = create(settings)
     quiet_collector()
     done, left = asyncio.Event(), count
-    cpu, began = 0.0, 0.0
+    used, began = 0.0, 0.0
     judged = Listeners.judged
 
     def count_down(self: Listeners, flow: str, delivery: Delivery, verdict: Verdict) -> None:
-        nonlocal left, began, cpu
+        nonlocal left, began, used
         if not began:
-            began, cpu = time.perf_counter(), _cpu()
+            began, used = time.perf_counter(), cpu()
         judged(self, flow, delivery, verdict)
         left -= 1
         if not left:
@@ -58,12 +51,28 @@ async def relay(url: str, count: int, folder: Path) -> dict[str, float]:
     Listeners.judged = count_down  # type: ignore[method-assign]  # the stopwatch
     async with office.start_lifespan_context():
         await done.wait()
-        seconds, used = time.perf_counter() - began, _cpu() - cpu
+        figures = {"seconds": time.perf_counter() - began, "cpu": cpu() - used}
     await _clean(url)
-    return {"seconds": seconds, "cpu": used}
+    return figures
 
 
-async def _prepare(url: str, count: int) -> None:
+def _settings(url: str, lane: str, folder: Path, routes: int) -> Settings:
+    others = "".join(f'"team{n}.event{n}.created" = 2\n' for n in range(routes - 1))
+    (folder / "settings.toml").write_text(f'[routes]\n"{KEY}" = 3\n{others}')
+    given = {
+        "DLO_FLOWS": '["dlq_processor"]',
+        "DLO_RABBIT__URL": url,
+        "DLO_DATABASE__URL": f"sqlite+aiosqlite:///{folder}/dlo.db",
+        "DLO_MARKS__KEY": "a key for the benchmark, long enough",
+        "DLO_DLQ_PROCESSOR__TIERS": '["1h"]',
+        "DLO_DLQ_PROCESSOR__DRILL": "false",
+        "DLO_DLQ_PROCESSOR__LANE": lane,
+        "DLO_LOG__FORMAT": "json",
+    }
+    return load(folder, given)
+
+
+async def _prepare(url: str, count: int, size: int) -> None:
     await _clean(url)
     connection = await aio_pika.connect(url)
     async with connection:
@@ -73,7 +82,7 @@ async def _prepare(url: str, count: int) -> None:
             "retry-queue", durable=True, arguments={"x-queue-type": "classic"}
         )
         await queue.bind(retry, "retry-routing-key")
-    await preload(url, "retry-exchange", "retry-routing-key", "retry-queue", count)
+    await preload(url, "retry-exchange", "retry-routing-key", "retry-queue", count, size)
 
 
 async def _clean(url: str) -> None:
@@ -84,11 +93,12 @@ async def _clean(url: str) -> None:
             await channel.queue_delete(name)
 
 
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+def main(url: str, count: str, lane: str = "wire", size: str = str(KIB), routes: str = "1") -> None:
+    """Print the figures as JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = relay(url, int(count), lane, Path(folder), size=int(size), routes=int(routes))
+        print(json.dumps(uvloop.run(run)))
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(uvloop.run(relay(sys.argv[1], int(sys.argv[2]), Path(folder)))))
+    main(*sys.argv[1:])

@@ -1,69 +1,63 @@
-"""`just bench relay`: the central processor's forward hop beside the same hop in bare aio-pika.
+"""`just bench relay`: the central processor's forward hop on both lanes, beside those who do the same.
 
-Both move the same letters over the same broker in the same run, turn and turn about; the machine is
-noisy, so what counts is the ratio.
+All move the same letters over the same broker in the same run, turn and turn about. The limit is
+RabbitMQ's own shovel, which never leaves the broker (on a private node only: it is told by rabbitmqctl).
 """
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
-import statistics
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
+from benchmarks import node_amqplib, shovel
+from benchmarks.rounds import Contender, broker, in_process, play
 from deploy.local.rabbitmq import Node
 
-LETTERS = int(os.environ.get("DLO_TEST_LETTERS", "5000"))
-ROUNDS = 5
-GOAL = 0.75
-CONTENDERS = {
-    "bare aio-pika, uvloop, prefetch 100": "benchmarks.bare_aio_pika",
-    "the service": "benchmarks.office",
-}
+LETTERS = int(os.environ.get("DLO_TEST_LETTERS", "20000"))
+ROUNDS = int(os.environ.get("DLO_TEST_ROUNDS", "5"))
+OF_SHOVEL, CPU = 0.8, 60.0
 
 
-def measure(module: str, url: str) -> dict[str, float]:
-    """One round of one contender, in a process of its own."""
-    command = [sys.executable, "-m", module, url, str(LETTERS)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    figures: dict[str, float] = json.loads(done.stdout)
-    return figures
-
-
-def compare(url: str) -> None:
-    """Rounds turn and turn about, then the medians."""
-    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in CONTENDERS}
-    for number in range(1, ROUNDS + 1):
-        for name, module in CONTENDERS.items():
-            rounds[name].append(measure(module, url))
-            print(f"round {number}: {name}: {LETTERS / rounds[name][-1]['seconds']:.0f} letters/s")
-    print(f"\nmedians of {ROUNDS} rounds, {LETTERS} letters of 1 KiB each:")
-    for name, figures in rounds.items():
-        rates = [LETTERS / figure["seconds"] for figure in figures]
-        cpu = statistics.median(figure["cpu"] for figure in figures) / LETTERS * 1e6
-        spread = f"{min(rates):.0f}–{max(rates):.0f}"
-        print(
-            f"  {name}: {statistics.median(rates):.0f} letters/s ({spread}), {cpu:.0f} µs CPU a letter"
+def contenders(url: str, node: Node | None) -> dict[str, Contender]:
+    """Who takes part; the slow ones with fewer letters."""
+    node_amqplib.install()
+    few = max(LETTERS // 4, 1)
+    found = {
+        "wire": Contender(
+            "the service, wire lane", in_process("benchmarks.office", url, "wire"), LETTERS
+        ),
+        "faststream": Contender(
+            "the service, FastStream lane",
+            in_process("benchmarks.office", url, "faststream"),
+            few,
+        ),
+        "aio-pika": Contender(
+            "bare aio-pika, uvloop", in_process("benchmarks.bare_aio_pika", url), few
+        ),
+        "amqplib": Contender("Node amqplib", in_process("benchmarks.node_amqplib", url), LETTERS),
+    }
+    if node is not None:
+        limit = Contender(
+            "RabbitMQ's shovel", lambda n: asyncio.run(shovel.relay(node, n)), LETTERS
         )
-    peer, ours = (statistics.median(f["seconds"] for f in figures) for figures in rounds.values())
-    print(f"  the service moves {peer / ours:.2f} of the bare loop (goal: {GOAL})")
+        found["shovel"] = limit
+    return found
 
 
 def main() -> None:
-    """On the broker that DLO_TEST_RABBIT_URL names, else on a private node."""
-    if named := os.environ.get("DLO_TEST_RABBIT_URL"):
-        return compare(named)
-    with tempfile.TemporaryDirectory() as folder:
-        node = Node(Path(folder) / "rabbitmq")
-        node.start()
-        try:
-            compare(node.url)
-        finally:
-            node.stop()
-    return None
+    """Play, and hold the figures against the goals."""
+    with broker(shovel.PLUGIN) as (url, node):
+        found = contenders(url, node)
+        play(found, ROUNDS)
+    ours = found["wire"]
+    print(
+        f"\nthe wire lane moves {ours.rate / found['amqplib'].rate:.2f} of Node amqplib (goal: > 1),"
+    )
+    print(f"  {ours.rate / found['faststream'].rate:.2f} of the FastStream lane,")
+    if "shovel" in found:
+        ratio = ours.rate / found["shovel"].rate
+        print(f"  {ratio:.2f} of the shovel (goal: {OF_SHOVEL}),")
+    print(f"  at {ours.cpu:.0f} µs CPU a letter (goal: at most {CPU:.0f})")
 
 
 if __name__ == "__main__":

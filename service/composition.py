@@ -26,6 +26,7 @@ from service.edge.listeners import Listeners
 from service.edge.opening import Closed, Opening
 from service.edge.post import RabbitPost
 from service.edge.reading import Limits
+from service.edge.wire.lane import Manners, WireLane
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
@@ -85,12 +86,13 @@ def create(settings: Settings) -> Office:
     opening = _opening(settings, topology, routes)
     reception = Reception(
         opening.post,
-        Limits(settings.limits.max_body),
+        Limits(settings.limits.max_body, settings.limits.max_headers),
         Listeners(Journal(), metrics),
         opening.mend,
     )
     for room in rooms:
         room.subscribe(opening.broker, reception)
+    _relay(settings, rooms, reception, opening)
     archive = open_archive(settings, rooms, topology, metrics)
     return _office(settings, rooms, reception, opening, routes, metrics, archive)
 
@@ -142,6 +144,26 @@ def _opening(settings: Settings, topology: Topology, routes: Routes) -> Opening:
     return Opening(broker, post, topology, str(url), pause, routes.loaded.wait)
 
 
+def _relay(
+    settings: Settings, rooms: tuple[Room, ...], reception: Reception, opening: Opening
+) -> None:
+    """The wire lane, where a room has letters for it."""
+    wires = [room.wire for room in rooms if room.wire is not None]
+    if not wires:
+        return
+    manners = Manners(
+        prefetch=max(wire.prefetch for wire in wires),
+        publish_timeout=settings.rabbit.publish_timeout.total_seconds(),
+        reconnect=settings.rabbit.reconnect.total_seconds(),
+        ours=frozenset(exchange.name for exchange in opening.topology.exchanges),
+    )
+    clerks = {queue: clerk for wire in wires for queue, clerk in wire.clerks(reception).items()}
+    url = URL(settings.rabbit.url.get_secret_value())
+    heartbeat = str(round(settings.rabbit.heartbeat.total_seconds()))
+    lane = WireLane(str(url.update_query(heartbeat=heartbeat)), clerks, manners, opening.mend)
+    opening.relay(lane, posts=len(wires) < len(rooms))
+
+
 def _office(
     settings: Settings,
     rooms: tuple[Room, ...],
@@ -170,6 +192,9 @@ def _office(
     front = open_front(settings, archive.book, routes, opening.topology, checks, others, VERSION)
     watch, url = watch_of(settings, archive.book), settings.rabbit.url.get_secret_value()
     delays = waiting.delay_queues(opening.topology, opening.consumed)
+    if opening.lane is not None:
+        for name, says, value in opening.lane.figures:
+            metrics.measure(name, says, value)
     watching: list[asyncio.Future[None]] = []
 
     async def start() -> None:
@@ -187,14 +212,15 @@ def _office(
         watching.extend(map(asyncio.ensure_future, [*own, *beside]))
 
     async def stop_intake() -> None:
-        await asyncio.gather(opening.stop_intake(), archive.stop_intake())
+        grace = settings.shutdown.grace.total_seconds()
+        await asyncio.gather(opening.stop_intake(grace), archive.stop_intake())
 
     async def stop() -> None:
         await front.close()
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
-        await opening.post.close()
+        await opening.close()
         await routes.close()
         await archive.book.close()
 
@@ -254,11 +280,14 @@ def _moving(opening: Opening) -> Health:
     """Whether letters leave: a connection that stands is not enough."""
     if opening.gap:
         return Health(False, opening.gap)
-    if not opening.post.is_open:
+    if opening.posts and not opening.post.is_open:
         return Health(False, "publishing is down")
-    trouble = opening.post.trouble
-    if trouble is not None and asyncio.get_running_loop().time() - trouble.since > PATIENCE:
-        return Health(False, f"letters are held: {trouble.says}")
+    lane = opening.lane
+    if lane is not None and lane.gap is not None:
+        return Health(False, f"the wire lane is down: {opening.explain(lane.gap)}")
+    for trouble in (opening.post.trouble, lane.trouble if lane else None):
+        if trouble is not None and asyncio.get_running_loop().time() - trouble.since > PATIENCE:
+            return Health(False, f"letters are held: {trouble.says}")
     return Health(True, "up")
 
 

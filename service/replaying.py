@@ -48,4 +48,4 @@ def replay_room(settings: Settings, metrics: Metrics) -> Room:
         subscribe(broker, receipts, kind)
 
     runs = replays.Runs(usual_terms(settings), look, runner.wake, settings.ledger.intake)
-    return Room(NAME, tables(kind), listen, (run,), api=replays.router(book, runs))
+    return Room(NAME, tables(kind), listen, work=(run,), api=replays.router(book, runs))

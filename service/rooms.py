@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from faststream.rabbit import QueueType, RabbitBroker
 
 from service.core.marks import Seal
-from service.flows.dlq_processor import consumers, drill
+from service.edge.wire.job import Clerk
+from service.flows.dlq_processor import consumers, drill, relaying
 from service.flows.dlq_processor import topology as processor_tables
 from service.flows.dlq_processor.policy import FindRoute, Rules, flow
 from service.flows.event_bus import consumers as bus
@@ -24,7 +25,7 @@ from service.flows.freeflow import handlers, policy
 from service.flows.freeflow import topology as event_tables
 from service.flows.freeflow.topology import DOMAINS
 from service.flows.handlers import NoHandler
-from service.flows.room import DeadQueue, Reception, Room
+from service.flows.room import DeadQueue, Reception, Room, Wire
 from service.flows.settlement import api as payments
 from service.flows.settlement import consumers as payment_desks
 from service.flows.settlement import policy as settling
@@ -74,8 +75,13 @@ def _dlq_processor(settings: Settings, seal: Seal, find: FindRoute) -> Room:
         if rules.drill:
             drill.subscribe(broker, rules)
 
+    def clerks(reception: Reception) -> Mapping[str, Clerk]:
+        return relaying.clerks(processor, rules, find, reception)
+
+    own = settings.dlq_processor
+    wire = Wire(clerks, own.prefetch) if own.lane == "wire" else None
     dead = DeadQueue(processor_tables.dead_queue(rules.kind).name)
-    return Room(processor.name, processor.topology, subscribe, dead=(dead,))
+    return Room(processor.name, processor.topology, subscribe, wire, dead=(dead,))
 
 
 def freeflow_rules(settings: Settings) -> policy.Rules:
@@ -138,7 +144,7 @@ def _event_bus(settings: Settings, seal: Seal, _find: FindRoute) -> Room:
 
     topology = bus_tables.tables(names, rules.retry_after, rules.kind)
     dead = tuple(DeadQueue(bus_tables.dead_queue(name, rules.kind).name) for name in names)
-    return Room(bus_policy.NAME, topology, subscribe, (hang_up,), dead=dead)
+    return Room(bus_policy.NAME, topology, subscribe, work=(hang_up,), dead=dead)
 
 
 def _doors(

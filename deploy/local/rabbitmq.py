@@ -6,7 +6,7 @@ import json
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -52,9 +52,14 @@ class Ports:
 class Node:
     """One node and its name server; what an earlier, killed run left in the folder is adopted."""
 
-    def __init__(self, folder: Path, definitions: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        definitions: Mapping[str, object] | None = None,
+        plugins: Sequence[str] = (),
+    ) -> None:
         self.folder = folder.resolve()
-        self._definitions = definitions
+        self._definitions, self._plugins = definitions, plugins
         self._process = processes.recall(self._pid_file)
 
     @property
@@ -171,7 +176,7 @@ class Node:
             self._keep_ports(Ports.choose())
         erlang.keep_cookie(self.folder)
         self._log.unlink(missing_ok=True)
-        (self.folder / "enabled_plugins").write_text("[].\n")
+        (self.folder / "enabled_plugins").write_text(f"[{','.join(self._plugins)}].\n")
         (self.folder / "rabbitmq.conf").write_text(self._configuration())
 
     def _configuration(self) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import lru_cache
 
 UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 PART = re.compile(r"(\d{1,9})(ms|[smhd])")
@@ -18,6 +19,7 @@ def parse(text: str) -> timedelta:
     return timedelta(milliseconds=sum(int(number) * UNITS[unit] for number, unit in parts))
 
 
+@lru_cache(maxsize=256)
 def say(duration: timedelta) -> str:
     """A timedelta → the shortest way to write it."""
     left = milliseconds(duration)

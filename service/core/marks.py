@@ -49,6 +49,7 @@ NEVER_REPUBLISHED = frozenset({"x-death", "x-delivery-count", "x-acquired-count"
 DEATH_PREFIXES = ("x-first-death-", "x-last-death-")
 LONGEST_ERROR = 1024
 LONGEST_REPLAY = 160
+LONGEST_MOMENT = 32
 
 MarkValue = str | int | Mapping[str, int]
 
@@ -75,6 +76,11 @@ class Marks:
     replay: str = ""
     """The mark of the job that sent it back last, as it was read: it has a signature of its own."""
 
+    def counting(self, retries: int) -> Marks:
+        """The same, after so many retries."""
+        known = self.letter, self.flow, self.origin
+        return Marks(*known, retries, self.first_failure, self.deaths, self.replay)
+
 
 @dataclass(frozen=True, slots=True)
 class Unmarked:
@@ -96,14 +102,17 @@ class Seal:
 
     def sign(self, marks: Marks, key: bytes | None = None) -> str:
         """HMAC-SHA256 over letter, flow, origin, count and first failure, each with its length."""
-        origin = marks.origin
-        where = (origin.queue, origin.exchange, origin.routing_key)
-        said = (marks.letter, marks.flow, *where, str(marks.retries), _moment(marks.first_failure))
-        return self.prove(*said, key=key)
+        return self.sign_as(marks.letter, common(marks), moment(marks.first_failure), key)
+
+    def sign_as(self, letter: str, said: str, when: str, key: bytes | None = None) -> str:
+        """The same, where what letters have in common was put into words before."""
+        return self._hmac(f"{len(letter)}:{letter}{said}{len(when)}:{when}", key)
 
     def prove(self, *said: str, key: bytes | None = None) -> str:
         """HMAC-SHA256 over these words, each with its length."""
-        text = "".join([f"{len(part)}:{part}" for part in said])
+        return self._hmac("".join([f"{len(part)}:{part}" for part in said]), key)
+
+    def _hmac(self, text: str, key: bytes | None) -> str:
         return hmac.digest(self.key if key is None else key, _bytes(text), "sha256").hex()
 
     def proves(self, proof: str, *said: str) -> bool:
@@ -132,7 +141,7 @@ def stamp(marks: Marks, seal: Seal) -> dict[str, MarkValue]:
         ORIGINAL_QUEUE: marks.origin.queue,
         LETTER: marks.letter,
         FLOW: marks.flow,
-        FIRST_FAILURE: _moment(marks.first_failure),
+        FIRST_FAILURE: moment(marks.first_failure),
         DEATHS: dict(marks.deaths),
     }
     if marks.replay:
@@ -140,6 +149,14 @@ def stamp(marks: Marks, seal: Seal) -> dict[str, MarkValue]:
     if seal.key:
         stamped[SIGNATURE] = seal.sign(marks)
     return stamped
+
+
+def common(marks: Marks) -> str:
+    """What is signed and is the same for letters that failed alike: flow, origin and count."""
+    origin = marks.origin
+    where = (origin.queue, origin.exchange, origin.routing_key)
+    said = (marks.flow, *where, str(marks.retries))
+    return "".join([f"{len(part)}:{part}" for part in said])
 
 
 def read(headers: Mapping[str, object], seal: Seal) -> Marks | Unmarked:
@@ -201,18 +218,18 @@ def _deaths(headers: Mapping[str, object]) -> dict[str, int]:
 
 
 @lru_cache(maxsize=64)
-def _moment(moment: datetime) -> str:
+def moment(when: datetime) -> str:
     """Always the same length, so that marks do not grow."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return when.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _when(text: object) -> datetime | None:
-    return _read_moment(text) if isinstance(text, str) else None
+    return _parsed(text) if isinstance(text, str) and len(text) <= LONGEST_MOMENT else None
 
 
 @lru_cache(maxsize=1024)
-def _read_moment(text: str) -> datetime | None:
-    """Letters that failed in the same second share it."""
+def _parsed(text: str) -> datetime | None:
+    """Letters that failed together share their moment."""
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:

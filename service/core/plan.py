@@ -118,16 +118,16 @@ def plan(verdict: Verdict, delivery: Delivery, ways: Ways, seal: Seal) -> Plan:
             return Plan(Settle.ACK)
         case Discard() if ways.discard is None:
             return Plan(Settle.ACK)
-        case Discard(reason):
+        case Discard():
             assert ways.discard is not None
-            return _travel(ways.discard, verdict, delivery, _given_up(reason, delivery, seal))
+            return _travel(ways.discard, verdict, delivery, stamp(delivery.marks, seal))
         case Requeue(pause):
             return Plan(Settle.REQUEUE, pause=pause)
         case Retry(number):
-            way = ways.defer if number == delivery.retries and ways.defer else ways.retry
-            return _travel(way, verdict, delivery, _waiting(verdict, delivery, seal))
-        case Bury(reason):
-            return _travel(ways.bury, verdict, delivery, _given_up(reason, delivery, seal))
+            stamped = stamp(delivery.marks.counting(number), seal)
+            return _travel(_way(verdict, delivery, ways), verdict, delivery, stamped)
+        case Bury():
+            return _travel(ways.bury, verdict, delivery, stamp(delivery.marks, seal))
         case never:
             assert_never(never)
 
@@ -137,10 +137,16 @@ def returning(delivery: Delivery, to: Address, ways: Ways, seal: Seal, again: ti
     full, let it wait once more, without spending an attempt."""
     nobody = f"nobody takes it any more at {_place(to)}"
     lost = delivery.ended(Refused(nobody, Why.UNROUTABLE))
-    back = Send(to, stamp(delivery.marks, seal))
-    burial = plan(Bury(nobody, Why.UNROUTABLE), lost, ways, seal)
-    later = plan(Retry(delivery.retries, again), delivery, ways, seal)
-    return Plan(Settle.ACK, (back,), otherwise=burial, later=later)
+    stamped = stamp(delivery.marks, seal)
+    burial = _travel(ways.bury, Bury(nobody, Why.UNROUTABLE), lost, stamped)
+    wait = Retry(delivery.retries, again)
+    later = _travel(_way(wait, delivery, ways), wait, delivery, stamped)
+    return Plan(Settle.ACK, (Send(to, stamped),), otherwise=burial, later=later)
+
+
+def _way(retry: Retry, delivery: Delivery, ways: Ways) -> Way:
+    """A wait that spends no attempt may have a way of its own."""
+    return ways.defer if ways.defer and retry.number == delivery.retries else ways.retry
 
 
 def replaying(
@@ -173,7 +179,12 @@ def _receipt(delivery: Delivery, seal: Seal) -> Note:
 def _travel(way: Way, verdict: Moved, delivery: Delivery, stamped: Mapping[str, MarkValue]) -> Plan:
     match way:
         case Publish(to, also):
-            marks = {**stamped, **also(delivery, verdict)}
+            marks = {
+                **stamped,
+                **_error(delivery),
+                **_says(verdict, delivery),
+                **also(delivery, verdict),
+            }
             return Plan(Settle.ACK, (Send(to(delivery, verdict), marks),))
         case Reject():
             return Plan(Settle.REJECT)
@@ -181,15 +192,14 @@ def _travel(way: Way, verdict: Moved, delivery: Delivery, stamped: Mapping[str, 
             assert_never(never)
 
 
-def _waiting(retry: Retry, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
-    due = delivery.at + retry.after
-    marks = stamp(replace(delivery.marks, retries=retry.number), seal)
-    return marks | _error(delivery) | {names.DUE: round(due.timestamp() * 1000)}
-
-
-def _given_up(reason: str, delivery: Delivery, seal: Seal) -> dict[str, MarkValue]:
-    marks = stamp(delivery.marks, seal)
-    return marks | _error(delivery) | {names.REASON: shorten(reason)}
+def _says(verdict: Moved, delivery: Delivery) -> dict[str, MarkValue]:
+    match verdict:
+        case Retry(after=after):
+            return {names.DUE: round((delivery.at + after).timestamp() * 1000)}
+        case Bury(reason) | Discard(reason):
+            return {names.REASON: shorten(reason)}
+        case never:
+            assert_never(never)
 
 
 def _error(delivery: Delivery) -> dict[str, MarkValue]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 
+from service.core import marks as names
 from service.core.marks import MarkValue
 
 DEEPEST = 32
@@ -18,6 +19,8 @@ COUNTED = frozenset((b"S", b"A", b"F", b"x"))
 NUMBERS = {b"b": ">b", b"B": ">B", b"s": ">h", b"u": ">H", b"I": ">i", b"i": ">I"}
 NUMBERS |= {b"l": ">q", b"L": ">q", b"f": ">f", b"d": ">d"}
 UNPACKERS = {kind: struct.Struct(form).unpack_from for kind, form in NUMBERS.items()}
+REPEATED = frozenset((names.RETRY_COUNT, names.ORIGINAL_EXCHANGE, names.ORIGINAL_ROUTING_KEY))
+REPEATED |= {names.ORIGINAL_QUEUE, names.FLOW, names.FIRST_FAILURE, names.ERROR, names.ERROR_TYPE}
 LENGTH = struct.Struct(">I")
 TEXT, NARROW, WIDE = struct.Struct(">cI"), struct.Struct(">ci"), struct.Struct(">cq")
 
@@ -65,7 +68,7 @@ def decode_table(table: bytes, depth: int = 0) -> tuple[dict[str, object], str]:
     try:
         for name, _, value, stop in walk(table):
             try:
-                read[name.decode()] = _value(table, value, stop, depth)
+                read[name.decode()] = value_at(table, value, stop, depth)
             except (Unreadable, UnicodeDecodeError, struct.error) as problem:
                 fault = fault or f"header {_shown(name)} cannot be read: {_why(problem)}"
     except (Unreadable, IndexError, struct.error) as problem:
@@ -81,7 +84,7 @@ def decode_only(table: bytes, wanted: Callable[[str], bool], longest: int) -> di
             known = name.decode("utf-8", "replace")
             if stop - value <= longest and wanted(known):
                 with suppress(Unreadable, struct.error):
-                    read[known] = _value(table, value, stop, 0)
+                    read[known] = value_at(table, value, stop, 0)
     return read
 
 
@@ -106,13 +109,24 @@ def find_text(table: bytes, name: str) -> bytes | None:
 
 def encode_marks(marks: Mapping[str, MarkValue]) -> bytes:
     """Marks as fields; numbers are as wide whatever their value, so that marks do not grow."""
-    return b"".join([_name(name) + _encode(value) for name, value in marks.items()])
+    return b"".join(
+        [
+            _repeated(name, value) if name in REPEATED else _name(name) + _encode(value)
+            for name, value in marks.items()
+        ]
+    )
 
 
 @lru_cache(maxsize=256)
 def _name(name: str) -> bytes:
     """The names of marks are few, and the same for every letter."""
     return short_text(name)
+
+
+@lru_cache(maxsize=4096)
+def _repeated(name: str, value: MarkValue) -> bytes:
+    """Where letters come from and why they failed, texts and numbers all, is the same for many."""
+    return _name(name) + _encode(value)
 
 
 def short_text(text: str) -> bytes:
@@ -144,7 +158,8 @@ def _end_of_value(table: bytes, at: int, end: int) -> int:
     return stop
 
 
-def _value(table: bytes, at: int, stop: int, depth: int) -> object:
+def value_at(table: bytes, at: int, stop: int, depth: int = 0) -> object:
+    """The value that stands here, its type first; Unreadable where there is none."""
     kind = table[at : at + 1]
     if (unpack := UNPACKERS.get(kind)) is not None:
         return unpack(table, at + 1)[0]
@@ -178,7 +193,7 @@ def _nested(kind: bytes, content: bytes, depth: int) -> object:
     items, at = [], 0
     while at < len(content):
         stop = _end_of_value(content, at, len(content))
-        items.append(_value(content, at, stop, depth))
+        items.append(value_at(content, at, stop, depth))
         at = stop
     return items
 
@@ -203,7 +218,12 @@ def _encode(value: MarkValue) -> bytes:
         return TEXT.pack(b"S", len(data)) + data
     if isinstance(value, int):
         return NARROW.pack(b"I", value) if -(2**31) <= value < 2**31 else WIDE.pack(b"l", value)
-    content = encode_marks(value)
+    return _counts(tuple(value.items()))
+
+
+@lru_cache(maxsize=256)
+def _counts(counts: tuple[tuple[str, int], ...]) -> bytes:
+    content = b"".join([short_text(name) + _encode(count) for name, count in counts])
     return b"F" + LENGTH.pack(len(content)) + content
 
 

@@ -17,6 +17,7 @@ from faststream.rabbit.subscriber import RabbitSubscriber
 from service.edge.declare import NotDeclared, declare
 from service.edge.post import RabbitPost
 from service.edge.sentences import place, sentence
+from service.edge.wire.lane import WireLane
 from service.topology.tables import Topology
 
 LONGEST_PAUSE = 15.0
@@ -53,6 +54,9 @@ class Opening:
         ready: Callable[[], Awaitable[object]],
     ) -> None:
         self.broker, self.post = broker, post
+        self.lane: WireLane | None = None
+        self.posts = True
+        """Whether somebody needs the post: not where all letters go over the wire."""
         # FastStream takes callbacks only when a broker is made, and we are made after it.
         broker._on_close, broker._on_reconnected = (self.lost,), (self.restored,)
         self.topology, self._url, self._pause, self._ready = topology, url, pause, ready
@@ -83,9 +87,28 @@ class Opening:
         subscribers = self.broker.subscribers
         return frozenset(s.queue.name for s in subscribers if isinstance(s, RabbitSubscriber))
 
-    async def stop_intake(self) -> None:
+    def relay(self, lane: WireLane, *, posts: bool) -> None:
+        """Let the letters of some queues go over the wire: their subscribers document them, and rest."""
+        self.lane, self.posts = lane, posts
+        for subscriber in self.broker.subscribers:
+            if isinstance(subscriber, RabbitSubscriber) and subscriber.queue.name in lane.queues:
+                subscriber.start = _rest  # type: ignore[method-assign]  # FastStream starts them all
+
+    def explain(self, error: Exception) -> str:
+        """Why the broker cannot be used, for a person."""
+        return sentence(error, self._url)
+
+    async def stop_intake(self, grace: float) -> None:
         """Take no more letters; those in hand are finished. FastStream alone would go on receiving."""
         await asyncio.gather(*map(_cancel, self.broker.subscribers))
+        if self.lane is not None:
+            await self.lane.stop_intake(grace)
+
+    async def close(self) -> None:
+        """Hang up where FastStream does not do it."""
+        if self.lane is not None:
+            await self.lane.close()
+        await self.post.close()
 
     async def mend(self) -> None:
         """Declare the topology again: somebody took a piece of it away while letters were moving."""
@@ -131,23 +154,30 @@ class Opening:
         await self.broker.connect()
         assert isinstance(self._connection, AbstractConnection)
         await declare(self.topology, self._connection)
-        await self.post.open()
+        if self.posts:
+            await self.post.open()
         self.state = Closed(
             datetime.now(UTC), f"{place(self._url)} is there; waiting for the first routes"
         )
         await self._ready()
+        if self.lane is not None:
+            await self.lane.open()
         await self.broker.start()
 
     async def _hang_up(self) -> None:
         with suppress(*FAULTS):
             await self.broker.stop()
         with suppress(*FAULTS):
-            await self.post.close()
+            await self.close()
 
     def _closed(self, why: str, again: float) -> None:
         since = self.state.since if isinstance(self.state, Closed) else datetime.now(UTC)
         self.state = Closed(since, why)
         self._log.warning(f"{why}; trying again in {again:g} s", action="rabbitmq_away")
+
+
+async def _rest() -> None:
+    """A subscriber whose queue is consumed over the wire."""
 
 
 async def _cancel(subscriber: object) -> None:

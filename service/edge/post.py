@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import aiormq
 import structlog
 from aiormq.exceptions import (
-    AMQPError,
     ChannelAccessRefused,
     ChannelNotFoundEntity,
     DeliveryError,
@@ -220,10 +219,10 @@ def _failure(fault: Exception, to: Address) -> NotSent | NotTaken | Unroutable:
         case NotSent():
             return fault
         case Returned():
-            return Unroutable(f"no queue takes {_shown(to)}")
+            return Unroutable(f"no queue takes {shown(to)}")
         case DeliveryError():
-            return NotTaken(f"the queue refuses {_shown(to)}: it is full, or cannot answer for it")
-        case ChannelNotFoundEntity() | ChannelAccessRefused() if _is_blamed(fault, to):
+            return NotTaken(f"the queue refuses {shown(to)}: it is full, or cannot answer for it")
+        case ChannelNotFoundEntity() | ChannelAccessRefused() if is_blamed(fault, to):
             return Unroutable(permission(str(fault)))
         case ChannelAccessRefused():
             return NotSent(permission(str(fault)))
@@ -238,12 +237,13 @@ def _is_a_result(failure: Exception, send: Send) -> bool:
     )
 
 
-def _is_blamed(refusal: AMQPError, to: Address) -> bool:
+def is_blamed(refusal: Exception, to: Address) -> bool:
     """The broker closed the channel over one exchange: that letter's fault, or a neighbour's."""
     return bool(to.exchange) and f"'{to.exchange}'" in str(refusal)
 
 
-def _shown(to: Address) -> str:
+def shown(to: Address) -> str:
+    """An address, for a person."""
     return (
         f"exchange {to.exchange!r} key {to.routing_key!r}"
         if to.exchange

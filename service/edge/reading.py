@@ -15,7 +15,7 @@ from service.core.outcome import Refused
 from service.core.verdict import Why
 from service.edge.fields import WireTime
 from service.edge.letter import KEPT, Letter
-from service.edge.tolerance import Headers
+from service.edge.tolerance import DEFAULT_LONGEST, Headers
 
 NAMES = (
     "content_type",
@@ -33,6 +33,7 @@ class Limits:
     """What a letter may weigh before it goes straight to people."""
 
     max_body: int
+    max_headers: int = DEFAULT_LONGEST
 
 
 async def unopened(message: RabbitMessage) -> RabbitMessage:
@@ -41,7 +42,8 @@ async def unopened(message: RabbitMessage) -> RabbitMessage:
 
 
 def letter_of(message: AbstractIncomingMessage) -> Letter:
-    """The letter, ready to be sent again."""
+    """The letter, ready to be sent again. A property that is empty, or a priority of 0, aio-pika cannot
+    tell from one that is absent: it is left out, which means the same to every queue."""
     properties = {name: value for name in KEPT if (value := getattr(message, name))}
     return Letter(message.body, message.headers, properties)
 
@@ -57,16 +59,23 @@ def envelope_of(message: AbstractIncomingMessage, at: datetime) -> Envelope:
 
 def fault_in(message: AbstractIncomingMessage, limits: Limits) -> Refused | None:
     """Why no attempt should be made with this letter: it is absurd, or too large."""
-    if len(message.body) > limits.max_body:
-        size = f"a body of {len(message.body)} bytes is over the limit of {limits.max_body}"
-        return Refused(size, Why.TOO_LARGE)
+    if heavy := too_large(message.body, limits):
+        return heavy
     if fault := header_fault(message.headers):
         return Refused(fault, Why.UNREADABLE)
     if isinstance(message.timestamp, WireTime) and message.timestamp.is_odd:
         return Refused(
             f"the timestamp {message.timestamp.wire} is past the year 9999", Why.UNREADABLE
         )
-    return next((_not_text(name) for name in NAMES if not _is_text(getattr(message, name))), None)
+    return next((not_text(name) for name in NAMES if not _is_text(getattr(message, name))), None)
+
+
+def too_large(body: bytes, limits: Limits) -> Refused | None:
+    """What is said of a body that is larger than we carry."""
+    if len(body) <= limits.max_body:
+        return None
+    says = f"a body of {len(body)} bytes is over the limit of {limits.max_body}"
+    return Refused(says, Why.TOO_LARGE)
 
 
 def header_fault(headers: Mapping[str, object]) -> str:
@@ -82,7 +91,8 @@ def _place(message: AbstractIncomingMessage) -> dict[str, int]:
     return {"timestamp": int(moment.timestamp()) * 1000}
 
 
-def _not_text(name: str) -> Refused:
+def not_text(name: str) -> Refused:
+    """What is said of a property that is no text."""
     return Refused(f"the property {name} is not UTF-8", Why.UNREADABLE)
 
 

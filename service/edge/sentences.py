@@ -13,6 +13,7 @@ from aiormq.exceptions import (
 from yarl import URL
 
 from service.edge.declare import NotDeclared, permission
+from service.edge.wire.errors import NO_ACCESS, Refused
 
 
 def place(url: str) -> str:
@@ -38,6 +39,12 @@ def sentence(error: BaseException, url: str) -> str:
             return (
                 f"{where} does not let user {user} into this vhost; create it or change rabbit.url"
             )
+        case Refused(code=code) if code == NO_ACCESS and "login" in error.text.lower():
+            return f"{where} refuses user {user}; check name and password in rabbit.url"
+        case Refused(code=code) if code == NO_ACCESS:
+            return f"{where}: {permission(error.text)}"
+        case Refused():
+            return f"{where} refuses: {error}"
         case TimeoutError():
             return f"{where} did not answer in time; is it running, and is rabbit.url right?"
         case AMQPConnectionError() | OSError():

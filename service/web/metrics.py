@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from faststream.asgi import AsgiResponse, get
 from faststream.asgi.types import ASGIApp, Scope
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from service.core.delivery import Delivery, Envelope
@@ -20,6 +20,7 @@ from service.core.states import ItemState
 from service.core.verdict import Accept, Bury, Discard, Requeue, Retry, Verdict
 from service.ledger.filing import Filed
 from service.ledger.parked import Parked
+from service.web.tally import Spread, Tally
 
 FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 LATE = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0)
@@ -35,52 +36,34 @@ class Metrics:
     ) -> None:
         self.registry = registry or CollectorRegistry()
         self._clock = clock
-        self._received = Counter(
+        register = self.registry
+        self._received = Tally(
             "dlo_letters_received",
             "Failed letters that arrived, by how they died",
             ("flow", "reason"),
-            registry=self.registry,
+            register,
         )
-        self._retries = Counter(
-            "dlo_retries_scheduled", "Retries scheduled", ("flow", "tier"), registry=self.registry
+        self._retries = Tally(
+            "dlo_retries_scheduled", "Retries scheduled", ("flow", "tier"), register
         )
-        self._buried = Counter(
-            "dlo_letters_buried",
-            "Letters buried, by why",
-            ("flow", "reason"),
-            registry=self.registry,
+        self._buried = Tally(
+            "dlo_letters_buried", "Letters buried, by why", ("flow", "reason"), register
         )
-        self._discarded = Counter(
-            "dlo_letters_discarded",
-            "Letters dropped on purpose, with a trace",
-            ("flow",),
-            registry=self.registry,
+        self._discarded = Tally(
+            "dlo_letters_discarded", "Letters dropped on purpose, with a trace", ("flow",), register
         )
-        self._returned = Counter(
-            "dlo_letters_returned",
-            "Letters returned after their wait",
-            ("flow",),
-            registry=self.registry,
+        self._returned = Tally(
+            "dlo_letters_returned", "Letters returned after their wait", ("flow",), register
         )
         self._filed = Counter(
             "dlo_letters_filed",
             "Dead letters taken into the ledger: new ones, known ones that died again, copies",
             ("flow", "kind"),
-            registry=self.registry,
+            registry=register,
         )
-        self._seconds = Histogram(
-            "dlo_verdict_seconds",
-            "From delivery to settlement",
-            ("flow",),
-            buckets=FAST,
-            registry=self.registry,
-        )
-        self._lateness = Histogram(
-            "dlo_lateness_seconds",
-            "How much later than due a letter returned",
-            ("flow",),
-            buckets=LATE,
-            registry=self.registry,
+        self._seconds = Spread("dlo_verdict_seconds", "From delivery to settlement", FAST, register)
+        self._lateness = Spread(
+            "dlo_lateness_seconds", "How much later than due a letter returned", LATE, register
         )
 
         self._waiting = Gauge(
@@ -105,6 +88,10 @@ class Metrics:
     def watch(self, name: str, help_text: str, is_up: Callable[[], bool]) -> None:
         """A gauge that is 1 while something is up."""
         Gauge(name, help_text, registry=self.registry).set_function(lambda: float(is_up()))
+
+    def measure(self, name: str, help_text: str, value: Callable[[], float]) -> None:
+        """A gauge that says what it is asked for."""
+        Gauge(name, help_text, registry=self.registry).set_function(value)
 
     def parked(
         self, flows: Iterable[str], look: Callable[[], Parked], age: Callable[[], float]
@@ -137,25 +124,24 @@ class Metrics:
 
     def judged(self, flow: str, delivery: Delivery, verdict: Verdict) -> None:
         """A letter has its verdict."""
-        self._received.labels(flow, _death(delivery)).inc()
-        self._seconds.labels(flow).observe((self._clock() - delivery.at).total_seconds())
+        self._received.counts[flow, _death(delivery)] += 1
+        self._seconds.observe(flow, (self._clock() - delivery.at).total_seconds())
         match verdict:
             case Retry(_, after):
-                self._retries.labels(flow, say(after)).inc()
+                self._retries.counts[flow, say(after)] += 1
             case Bury(_, why):
-                self._buried.labels(flow, why.value).inc()
+                self._buried.counts[flow, why.value] += 1
             case Discard():
-                self._discarded.labels(flow).inc()
+                self._discarded.counts[(flow,)] += 1
             case Accept() | Requeue():
                 pass
 
     def returned(self, flow: str, delivery: Delivery, envelope: Envelope) -> None:
         """A letter is back where it failed."""
-        self._returned.labels(flow).inc()
+        self._returned.counts[(flow,)] += 1
         due = envelope.headers.get(DUE)
         if isinstance(due, int):
-            late = self._clock().timestamp() - due / 1000
-            self._lateness.labels(flow).observe(max(0.0, late))
+            self._lateness.observe(flow, max(0.0, self._clock().timestamp() - due / 1000))
 
 
 def _parked(look: Callable[[], Parked], flow: str) -> float:

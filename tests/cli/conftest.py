@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.fixtures import service, settings
+from tests.kit.fixtures import lane, service, settings
 
-__all__ = ["folder", "service", "settings"]
+__all__ = ["folder", "lane", "service", "settings"]
 
 
 @pytest.fixture

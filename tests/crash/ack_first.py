@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 
 from service.core.plan import Plan
 from service.edge.carry_out import Means
 from service.edge.letter import Letter
+from service.edge.wire.job import Job
+from service.edge.wire.relay import Relay
 from service.flows import desk
 from tests.crash.running import run
 
@@ -26,6 +29,20 @@ async def ack_first(plan: Plan, letter: Letter, means: Means) -> Plan:
     return plan
 
 
+def wire_ack_first(relay: Relay, job: Job, plan: Plan) -> None:
+    """The same on the wire lane."""
+    window, send = job.window, relay._next
+    job.plan = replace(plan, sends=())
+    send(job)
+    if plan.sends and job.errand is not None:
+        (first,), parcel = plan.sends, job.errand.parcel
+        properties = parcel.dressed(first.marks, relay._posting.room)
+        window.consumer.connection.loop.call_later(
+            NETWORK, relay._posting.send, first.to, properties, parcel.body, lambda _fate: None
+        )
+
+
 if __name__ == "__main__":
+    Relay._carry_out = wire_ack_first  # type: ignore[method-assign,assignment]
     desk.carry_out = ack_first  # type: ignore[attr-defined]  # imported there by name
     run(*sys.argv[1:])

@@ -18,10 +18,14 @@ from typing import Any
 from service.edge import carry_out, reading
 from service.edge.confirming import ConfirmingChannel
 from service.edge.opening import Opening
-from service.flows import desk
+from service.edge.wire.confirmed import Confirmed
+from service.edge.wire.connection import Connection
+from service.edge.wire.window import Window
+from service.flows import desk, wire_desk
 from service.ledger import schema
 from service.ledger.routes import Routes
 from tests.crash.running import run
+from tests.kit.lanes import LANE
 
 # Class and method, as they stand in the frames.
 BASIC_PUBLISH, BASIC_ACK = b"\x00\x3c\x00\x28", b"\x00\x3c\x00\x50"
@@ -95,13 +99,41 @@ def written(method: bytes) -> Callable[[Fuse], None]:
     return lay
 
 
-POINTS: dict[str, Callable[[Fuse], None]] = {
+def wired(method: bytes) -> Callable[[Fuse], None]:
+    """The same on the wire lane."""
+
+    def lay(fuse: Fuse) -> None:
+        original = Connection.flush
+
+        def flush(self: Connection) -> None:
+            has_it = method in b"".join(self._out)
+            original(self)
+            if has_it:
+                self.loop.call_soon(fuse.burn)
+
+        Connection.flush = flush  # type: ignore[method-assign]
+
+    return lay
+
+
+FASTSTREAM = {
     "delivered": before(reading, "envelope_of"),
     "judged": after(desk, "judge"),
     "published": written(BASIC_PUBLISH),
     "confirmed": after(ConfirmingChannel, "_on_confirm_frame"),
     "before_ack": before(carry_out, "settle"),
     "ack_sent": written(BASIC_ACK),
+}
+WIRE = {
+    "delivered": before(wire_desk.WireDesk, "attend"),
+    "judged": after(wire_desk, "judge"),
+    "published": wired(BASIC_PUBLISH),
+    "confirmed": after(Confirmed, "on_settled"),
+    "before_ack": before(Window, "finish"),
+    "ack_sent": wired(BASIC_ACK),
+}
+POINTS: dict[str, Callable[[Fuse], None]] = {
+    **(FASTSTREAM if os.environ.get(LANE) == "faststream" else WIRE),
     "ledger_migrated": before(schema, "_current"),  # before the commit
     "routes_read": before(Routes, "_take"),
     "leaving": after(Opening, "stop_intake"),

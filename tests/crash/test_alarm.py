@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,8 @@ from tests.servers.waiting import eventually
 LETTERS = 500
 # Shorter than the alarm: whoever took silence for loss would send everything again.
 IMPATIENT = {"DLO_RABBIT__PUBLISH_TIMEOUT": "2s"}
-ALARM = 5.0
+ALARM = 30.0 if os.environ.get("DLO_TEST_SLOW") else 5.0  # `just slow`
+RESUMES = 5.0
 SLOW = 0.8  # between the broker's word that it is free and its confirmations
 
 
@@ -35,7 +37,7 @@ async def test_a_blocked_broker_is_waited_for(
             # Each letter is in one place. One whose acknowledgement was not read would be in two.
             await eventually(lambda: stored(rabbit_node) == letters.checker.missing, within=20)
             proxy.delay(SLOW)
-        await letters.moves(upto=1)
+        await letters.moves(upto=1, within=RESUMES)
         proxy.heal()
         report = await letters.ends(service)
         print(report)

@@ -12,6 +12,7 @@ import pytest
 from tests.crash.checker import Report
 from tests.crash.office import PREFETCH, office
 from tests.crash.traffic import ending, traffic
+from tests.kit.lanes import LANE
 from tests.kit.process import Service
 
 # A long night: DLO_TEST_KILLS=150.
@@ -42,12 +43,13 @@ async def killed_at_random(service: Service, rabbit_url: str, kills: int, seed: 
         return report
 
 
+@pytest.mark.parametrize(("lane", "kills"), [("wire", KILLS), ("faststream", KILLS // 2)])
 async def test_no_letter_is_lost_when_the_service_is_killed(
-    rabbit_url: str, sqlite_url: str, tmp_path: Path, seed: int
+    rabbit_url: str, sqlite_url: str, tmp_path: Path, seed: int, lane: str, kills: int
 ) -> None:
-    service = office(rabbit_url, sqlite_url, tmp_path)
-    report = await killed_at_random(service, rabbit_url, KILLS, seed)
-    report.demand(most=KILLS * PREFETCH)
+    service = office(rabbit_url, sqlite_url, tmp_path, **{LANE: lane})
+    report = await killed_at_random(service, rabbit_url, kills, seed)
+    report.demand(most=kills * PREFETCH)
 
 
 async def test_the_checker_sees_what_ack_before_publish_loses(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.broker import FOREIGN, channel_to, clean
+from tests.kit.lanes import LANE, LANES
 from tests.kit.process import Service, environment
 from tests.kit.shop import Shop, open_shop
 
@@ -20,12 +21,24 @@ def settings() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
+def lane(request: pytest.FixtureRequest) -> str:
+    """The lane the letters take: the default, unless a module asks for both with `BOTH_LANES`."""
+    named: str = getattr(request, "param", LANES[0])
+    return named
+
+
+@pytest.fixture(scope="module")
 def service(
-    rabbit_url: str, settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    rabbit_url: str,
+    settings: dict[str, str],
+    lane: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Service]:
     """A running service with waits of tenths of a second and an SQLite ledger."""
     folder = tmp_path_factory.mktemp("service")
-    service = Service(environment(rabbit_url, sqlite_in(folder), **settings), folder)
+    service = Service(
+        environment(rabbit_url, sqlite_in(folder), **{LANE: lane}, **settings), folder
+    )
     asyncio.run(clean(rabbit_url))
     try:
         asyncio.run(service.start())

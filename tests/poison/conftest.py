@@ -1,5 +1,5 @@
 """What these tests may ask for."""
 
-from tests.kit.fixtures import service, settings
+from tests.kit.fixtures import lane, service, settings
 
-__all__ = ["service", "settings"]
+__all__ = ["lane", "service", "settings"]

@@ -27,6 +27,8 @@ def letter(chance: Random) -> bytes:
         values["timestamp"] = chance.getrandbits(chance.choice((31, 42, 64)))
     if chance.random() < 0.5:
         values["message_id"] = chance.choice((b"", b"same", chance.randbytes(8), b"\xc3\xa4"))
+    if chance.random() < 0.1:
+        values["expiration"] = b"%d" % chance.randrange(1, 10**6)
     if chance.random() < 0.9:
         values["headers"] = table(chance, depth=0)
     return properties(delivery_mode=2, **values)

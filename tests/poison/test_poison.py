@@ -8,6 +8,7 @@ import pytest
 from yarl import URL
 
 from tests.kit.broker import FOREIGN, channel_to, depth
+from tests.kit.lanes import BOTH_LANES, CONNECTIONS
 from tests.kit.process import Service
 from tests.kit.shop import open_shop
 from tests.kit.wire import Taken, Wire, properties, wire_to
@@ -16,6 +17,8 @@ from tests.servers.waiting import eventually
 
 INNOCENT = properties(content_type=b"text/plain", delivery_mode=2)
 OURS = ("retry-queue", "queue.delay.1", "retry-queue-1")
+
+pytestmark = BOTH_LANES
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,7 @@ def settings() -> dict[str, str]:
 
 
 @pytest.fixture
-async def wire(rabbit_url: str, service: Service) -> AsyncIterator[Wire]:
+async def wire(rabbit_url: str, service: Service, lane: str) -> AsyncIterator[Wire]:
     """A stranger's connection, the foreign team's queues, and no reconnection of ours meanwhile."""
     async with channel_to(rabbit_url) as channel:
         for name in FOREIGN:
@@ -40,7 +43,7 @@ async def wire(rabbit_url: str, service: Service) -> AsyncIterator[Wire]:
     before = service.connections(port)
     async with wire_to(rabbit_url) as wire:
         yield wire
-    assert len(before) == 2
+    assert len(before) == CONNECTIONS[lane]
     assert service.connections(port) == before
     async with channel_to(rabbit_url) as channel:
         assert [await depth(channel, name) for name in OURS] == [0, 0, 0]

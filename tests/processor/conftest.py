@@ -1,5 +1,5 @@
 """What these tests may ask for."""
 
-from tests.kit.fixtures import service, settings, shop
+from tests.kit.fixtures import lane, service, settings, shop
 
-__all__ = ["service", "settings", "shop"]
+__all__ = ["lane", "service", "settings", "shop"]

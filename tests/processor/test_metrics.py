@@ -7,8 +7,11 @@ import asyncio
 import pytest
 
 from tests.kit.broker import buried
+from tests.kit.lanes import BOTH_LANES
 from tests.kit.process import Service
 from tests.kit.shop import Shop, reject_all
+
+pytestmark = BOTH_LANES
 
 
 @pytest.fixture(scope="module")

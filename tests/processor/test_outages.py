@@ -15,6 +15,7 @@ from deploy.local.postgres import Server
 from deploy.local.rabbitmq import Node
 from service.ledger.schema import upgrade
 from tests.kit.broker import channel_to, clean, depth
+from tests.kit.lanes import CONNECTIONS
 from tests.kit.process import Service, environment, running
 from tests.kit.shop import DEAD_LETTERS, Shop, open_shop, retried
 from tests.servers.proxy import Proxy, proxied
@@ -127,7 +128,8 @@ async def test_connections_cut_while_nothing_moves_come_back_by_themselves(
         async with running(Service(given, tmp_path)) as service:
             before = service.connections(proxy.port)
             proxy.reset()
-            await eventually(lambda: len(service.connections(proxy.port) - before) == 2)
+            others = CONNECTIONS["wire"]
+            await eventually(lambda: len(service.connections(proxy.port) - before) == others)
             await eventually(service.is_ready)
     assert "Traceback" not in service.said()
 

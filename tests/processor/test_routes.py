@@ -10,6 +10,7 @@ from aio_pika import Message
 from aio_pika.abc import AbstractIncomingMessage
 
 from tests.kit.broker import buried, depth, drain
+from tests.kit.lanes import BOTH_LANES
 from tests.kit.process import Service
 from tests.kit.shop import DEAD_LETTERS, Shop, reject_all, retried
 from tests.kit.table import add_route
@@ -19,6 +20,9 @@ ROUTES = """\
 { "order.set" = 1, "order.taken" = 3, "order.waits" = { max_retries = 1, delays = ["200ms"] }, \
 "rk.test.#" = 2 }
 """
+
+
+pytestmark = BOTH_LANES
 
 
 @pytest.fixture(scope="module")

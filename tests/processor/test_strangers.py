@@ -11,10 +11,13 @@ from yarl import URL
 
 from service.core.marks import Marks, Origin, Seal, stamp
 from tests.kit.broker import buried, depth, drain
+from tests.kit.lanes import BOTH_LANES
 from tests.kit.process import KEY, Service
 from tests.kit.shop import DEAD_LETTERS, Shop, reject_all, retried
 from tests.kit.wire import properties, wire_to
 from tests.servers.waiting import eventually
+
+pytestmark = BOTH_LANES
 
 
 @pytest.fixture(scope="module")

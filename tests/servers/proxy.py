@@ -18,6 +18,7 @@ class _Link:
         self.ends = ends
         self.open = asyncio.Event()
         self.open.set()
+        self.is_cut = False
 
 
 class Proxy:
@@ -67,6 +68,11 @@ class Proxy:
         for writer in self._links[number].ends:
             _reset(writer)
 
+    def cut_in_mid_frame(self) -> None:
+        """Cut every connection at its next piece of data, when a part of it has passed."""
+        for link in self._links:
+            link.is_cut = True
+
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Join a client with the server."""
         try:
@@ -104,8 +110,11 @@ class Proxy:
                 await asyncio.sleep(self._latency)
                 await self._open.wait()
                 await link.open.wait()
-                writer.write(data)
+                writer.write(data[: len(data) // 2 + 1] if link.is_cut else data)
                 await writer.drain()
+                if link.is_cut:
+                    for end in link.ends:
+                        _reset(end)
             writer.write_eof()
 
 

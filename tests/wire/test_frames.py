@@ -27,6 +27,11 @@ def test_settling_frames_are_those_of_the_protocol(upto: bool) -> None:
     assert frames.reject(3, tag, requeue=upto) == rejected
 
 
+def test_a_publish_is_that_of_the_protocol() -> None:
+    method = commands.Basic.Publish(exchange="shop", routing_key="order.ä", mandatory=True)
+    assert frames.publish("shop", "order.ä", 9) == frame.marshal(method, 9)
+
+
 @given(some.binary(max_size=40), some.integers(1, 16))
 def test_a_body_is_cut_into_frames_that_hold_it(content: bytes, room: int) -> None:
     (kind, channel, head), *bodies = split(b"".join(frames.content(7, b"\0\0", content, room)))[0]

@@ -33,7 +33,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._rest = b""
         self._out: list[bytes] = []
-        self._weight, self._is_paused = 0, False
+        self._weight, self.is_paused = 0, False
         self._heard = self._said = self.loop.time()
         self._beat: asyncio.TimerHandle | None = None
 
@@ -64,11 +64,11 @@ class Connection(asyncio.Protocol):
         self._weight += more
         if self._transport is None or self._transport.is_closing():
             return
-        if not self._is_paused and self._weight > MOST_IN_HAND:
-            self._is_paused = True
+        if not self.is_paused and self._weight > MOST_IN_HAND:
+            self.is_paused = True
             self._transport.pause_reading()
-        elif self._is_paused and self._weight <= MOST_IN_HAND // 2:
-            self._is_paused = False
+        elif self.is_paused and self._weight <= MOST_IN_HAND // 2:
+            self.is_paused = False
             self._heard = self.loop.time()
             self._transport.resume_reading()
 
@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
 
     def _pulse(self, seconds: int) -> None:
         now = self.loop.time()
-        if not self._is_paused and now - self._heard > seconds * BEATS_MISSED:
+        if not self.is_paused and now - self._heard > seconds * BEATS_MISSED:
             self.drop(Lost(f"nothing heard for {now - self._heard:.0f} s"))
             return
         if now - self._said >= seconds / 2 - 0.1:

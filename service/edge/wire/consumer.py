@@ -15,15 +15,18 @@ from service.edge.wire.delivered import Delivered
 from service.edge.wire.errors import Lost
 
 Take = Callable[[Delivered], None]
+Gone = Callable[["Consumer", Exception], None]
 TAG = "letters"
 
 
 class Consumer(Channel):
     """At most `prefetch` letters are in our hands at a time; the rest waits in the broker."""
 
-    def __init__(self, connection: Connection, queue: str, prefetch: int, take: Take) -> None:
+    def __init__(
+        self, connection: Connection, queue: str, prefetch: int, take: Take, gone: Gone
+    ) -> None:
         super().__init__(connection, connection.number())
-        self.queue, self.prefetch, self._take = queue, prefetch, take
+        self.queue, self.prefetch, self._take, self._gone = queue, prefetch, take, gone
         self.in_hand: dict[int, int] = {}
         """The letters that came and are not settled: their tags and weights, the oldest first."""
         self.received = 0
@@ -86,3 +89,4 @@ class Consumer(Channel):
         """The broker takes back what is not settled."""
         self.connection.weigh(-sum(self.in_hand.values()))
         self.in_hand.clear()
+        self._gone(self, why)

@@ -9,8 +9,8 @@ from contextlib import suppress
 import structlog
 
 from service.edge.wire.connection import Connection
-from service.edge.wire.consumer import Consumer, Take
-from service.edge.wire.errors import Lost
+from service.edge.wire.consumer import Consumer, Gone, Take
+from service.edge.wire.errors import Lost, Refused
 from service.edge.wire.link import FAULTS, Link
 from service.edge.wire.target import Target
 
@@ -23,12 +23,19 @@ class Consuming:
     """Takes letters out of several queues, for as long as it is open."""
 
     def __init__(
-        self, target: Target, takes: Mapping[str, Take], *, prefetch: int, pause: float = 2.0
+        self,
+        target: Target,
+        takes: Mapping[str, Take],
+        *,
+        prefetch: int,
+        pause: float = 2.0,
+        gone: Gone = lambda _consumer, _why: None,
     ) -> None:
         self.link = Link(target, pause, self._furnish, self._lost)
-        self._takes, self._prefetch = takes, prefetch
+        self._takes, self._prefetch, self._gone = takes, prefetch, gone
         self._consumers: dict[str, Consumer] = {}
         self._gaps: dict[str, Exception] = {}
+        self._is_stopped = False
         self._idle: dict[str, tuple[int, int]] = {}
         self._looking: asyncio.Task[None] | None = None
         self._log = structlog.get_logger("dlo.wire")
@@ -40,6 +47,7 @@ class Consuming:
 
     async def open(self) -> None:
         """Connect and consume, or raise; from then on stay so."""
+        self._is_stopped = False
         await self.link.open()
         if (gap := next(iter(self._gaps.values()), None)) is not None:
             await self.link.close()
@@ -48,6 +56,7 @@ class Consuming:
 
     async def stop(self) -> None:
         """Let no more letters come; those that came can still be settled."""
+        self._is_stopped = True
         await self._look_away()
         for consumer in self._consumers.values():
             with suppress(*FAULTS):
@@ -66,17 +75,14 @@ class Consuming:
             self._looking = None
 
     async def _furnish(self, connection: Connection) -> None:
-        for queue in self._takes:
+        for queue in () if self._is_stopped else self._takes:
             await self._start(queue, connection)
 
     async def _start(self, queue: str, connection: Connection) -> None:
-        consumer = Consumer(connection, queue, self._prefetch, self._takes[queue])
+        consumer = Consumer(connection, queue, self._prefetch, self._takes[queue], self._gone)
         try:
             await consumer.start()
-        except FAULTS as fault:
-            consumer.end(Lost("it did not start"))
-            if not connection.is_open:
-                raise
+        except Refused as fault:  # anything else may have started, unknown to us: begin anew
             self._gap(queue, fault)
         else:
             self._consumers[queue] = consumer
@@ -95,15 +101,20 @@ class Consuming:
         while True:
             await asyncio.sleep(LOOK_AFTER)
             connection = self.link.connection
-            if connection is None or not connection.is_open:
-                continue
-            for queue in self._takes:
-                try:
-                    await self._look_at(queue, connection)
-                except TimeoutError:
+            if connection is not None and connection.is_open:
+                await self._look(connection)
+
+    async def _look(self, connection: Connection) -> None:
+        for queue in self._takes:
+            if connection.is_paused:
+                return  # we do not read: no answer would be heard
+            try:
+                await self._look_at(queue, connection)
+            except TimeoutError:
+                if not connection.is_paused:
                     connection.drop(Lost(f"no answer about {queue}"))
-                except FAULTS as fault:
-                    self._gap(queue, fault)
+            except Exception as fault:  # noqa: BLE001  # whoever looks after the others must not end
+                self._gap(queue, fault)
 
     async def _look_at(self, queue: str, connection: Connection) -> None:
         consumer = self._consumers.get(queue)
@@ -113,7 +124,9 @@ class Consuming:
             await self._start(queue, connection)
             if queue not in self._gaps:
                 self._log.info("a queue is consumed again", action="gap_closed", queue=queue)
-        elif not consumer.in_hand:
+            return
+        self._gaps.pop(queue, None)
+        if not consumer.in_hand:
             await self._look_for_letters(queue, consumer, connection)
 
     async def _look_for_letters(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from pamqp import commands, frame
+from pamqp import frame
 from pamqp.base import Frame
+
+from service.edge.fields import short_text
 
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 END = b"\xce"
@@ -19,6 +21,7 @@ ACK, NACK = b"\x00\x3c\x00\x50", b"\x00\x3c\x00\x78"
 PREFIX, SIZE, TAG = struct.Struct(">BHI"), struct.Struct(">Q"), struct.Struct(">QB")
 CONTENT = struct.Struct(">HHQ")
 SETTLED = struct.Struct(">BHI4sQB1s")  # an ack, a nack or a reject: a whole frame of 21 bytes
+PUBLISH, MANDATORY = b"\x00\x3c\x00\x28\x00\x00", b"\x01"
 REJECT = b"\x00\x3c\x00\x5a"
 PULSE = PREFIX.pack(HEARTBEAT, 0, 0) + END
 
@@ -61,8 +64,8 @@ def read(payload: bytes) -> Frame:
 
 def publish(exchange: str, routing_key: str, channel: int) -> bytes:
     """The first frame of a mandatory publish."""
-    method = commands.Basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=True)
-    return frame.marshal(method, channel)
+    payload = PUBLISH + short_text(exchange) + short_text(routing_key) + MANDATORY
+    return PREFIX.pack(METHOD, channel, len(payload)) + payload + END
 
 
 def ack(channel: int, tag: int, *, upto: bool) -> bytes:

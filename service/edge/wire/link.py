@@ -32,6 +32,8 @@ class Link:
         self._log = structlog.get_logger("dlo.wire").bind(connection=target.name)
         self._keeping: asyncio.Task[None] | None = None
         self.connection: Connection | None = None
+        self.opened = 0
+        """How often it was opened so far."""
         self.trouble: Exception | None = ConnectionError("not tried yet")
         """Why there is no connection; None where there is one."""
 
@@ -65,6 +67,7 @@ class Link:
             connection.drop(ConnectionError(f"not furnished: {fault!r}"))
             raise
         self.connection, self.trouble = connection, None
+        self.opened += 1
 
     async def _keep(self) -> None:
         while True:
@@ -83,6 +86,6 @@ class Link:
             await asyncio.sleep(min(pause, self._longest) * random.uniform(0.5, 1.0))
             try:
                 return await self._connect()
-            except FAULTS as fault:
+            except Exception as fault:  # noqa: BLE001  # a lane that never comes back is worse
                 self.trouble = fault
                 pause *= 2

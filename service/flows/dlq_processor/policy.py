@@ -18,6 +18,7 @@ from service.flows.dlq_processor import topology as tables
 from service.flows.flow import Flow
 
 NAME = "dlq_processor"
+MOST_KEYS = 4096
 
 FindRoute = Callable[[str], Route | None]
 
@@ -40,8 +41,19 @@ def flow(rules: Rules, find: FindRoute, seal: Seal) -> Flow:
     def count(envelope: Envelope) -> Delivery:
         return dead_lettered(envelope, NAME, seal, machinery)
 
+    known: dict[str, tuple[Route | None, Policy]] = {}
+
     def policy(key: str) -> Policy:
-        return policy_for(key, find(key), rules.tiers, rules.max_retries)
+        """The same object for as long as the route is: whoever remembers it sees a change."""
+        route = find(key)
+        before = known.get(key)
+        if before is not None and before[0] is route:
+            return before[1]
+        if len(known) >= MOST_KEYS:
+            known.clear()
+        found = policy_for(key, route, rules.tiers, rules.max_retries)
+        known[key] = route, found
+        return found
 
     return Flow(NAME, count, policy, ways(rules), topology, seal)
 

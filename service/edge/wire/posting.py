@@ -1,0 +1,146 @@
+"""Posting: a link that publishes, apart from the one that consumes.
+
+Under a memory alarm the broker stops reading a connection that publishes; if our acknowledgements
+shared it, it would not read those either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import structlog
+
+from service.core.plan import Address
+from service.edge.post import NotSent, Trouble
+from service.edge.wire.confirmed import Answer, Confirmed, Fate, Flight
+from service.edge.wire.connection import Connection
+from service.edge.wire.errors import Lost
+from service.edge.wire.link import Link
+from service.edge.wire.target import Target
+
+
+class Posting:
+    """Two channels: a missing foreign exchange closes the foreigners' channel, not ours."""
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        ours: frozenset[str],
+        timeout: float,
+        pause: float = 2.0,
+        on_open: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.link = Link(target, pause, self._furnish)
+        self._ours, self._timeout = ours | {""}, timeout
+        self._on_open = on_open
+        self._channels: dict[bool, Confirmed] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self._unblocked = 0.0
+        self._log = structlog.get_logger("dlo.wire")
+        self.trouble: Trouble | None = None
+        """Since when nothing goes out, and why."""
+
+    async def open(self) -> None:
+        """Connect, or raise; from then on stay connected."""
+        await self.link.open()
+        self.trouble = None
+        self._watching = asyncio.ensure_future(self._watch())
+
+    async def close(self) -> None:
+        """Hang up; what has no answer yet may or may not have arrived."""
+        if self._watching is not None:
+            self._watching.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watching
+            self._watching = None
+        await self.link.close()
+
+    @property
+    def room(self) -> int:
+        """Bytes that a frame holds."""
+        return self.link.connection.room if self.link.connection else 0
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the broker said that it takes nothing for now."""
+        return self.link.connection is not None and bool(self.link.connection.blocked)
+
+    @property
+    def unanswered(self) -> int:
+        """Letters on their way."""
+        return sum(len(channel.flights) for channel in self._channels.values())
+
+    def send(self, to: Address, properties: bytes, body: bytes, answer: Answer) -> None:
+        """Publish a letter; the answer comes later, or at once where nothing can be sent."""
+        channel = self._channels.get(to.exchange in self._ours)
+        if channel is None or not channel.is_open:
+            self._answered(answer, NotSent(f"not connected: {self.link.trouble or 'opening'}"))
+            return
+        now = channel.connection.loop.time()
+        flight = Flight(to, properties, body, lambda fate: self._answered(answer, fate), now)
+        channel.publish(flight)
+
+    def _answered(self, answer: Answer, fate: Fate) -> None:
+        if fate is None:
+            self.trouble = None
+        else:
+            self._complain(str(fate))
+        answer(fate)
+
+    def _complain(self, says: str) -> None:
+        """Remember since when nothing goes out; one line for a trouble, not one for each letter."""
+        if self.trouble is None or self.trouble.says != says:
+            since = self._now() if self.trouble is None else self.trouble.since
+            self.trouble = Trouble(since, says)
+            self._log.warning("not sent; trying again", action="not_sent", why=says)
+
+    async def _furnish(self, connection: Connection) -> None:
+        for ours in (True, False):
+            await self._start(ours, connection)
+        self._on_open()
+
+    async def _start(self, ours: bool, connection: Connection) -> None:
+        channel = Confirmed(connection)
+        await channel.start()
+        self._channels[ours] = channel
+
+    async def _watch(self) -> None:
+        """Bring back a closed channel; give up a connection on which nobody answers."""
+        pause = min(0.2, self._timeout / 4)
+        while True:
+            await asyncio.sleep(pause)
+            connection = self.link.connection
+            if connection is None or not connection.is_open:
+                continue
+            try:
+                await self._reopen(connection)
+            except Exception as fault:  # noqa: BLE001  # the watch must not end
+                connection.drop(Lost(f"a channel does not open: {fault!r}"))
+            self._end_silence(connection)
+
+    async def _reopen(self, connection: Connection) -> None:
+        for ours, channel in tuple(self._channels.items()):
+            if not channel.is_open and channel.connection is connection:
+                await self._start(ours, connection)
+                self._on_open()
+
+    def _end_silence(self, connection: Connection) -> None:
+        """A blocked broker is alive and will answer: sending again would only make copies. When it is
+        free again it has the whole time to do so."""
+        now = self._now()
+        if connection.blocked:
+            self._unblocked = now
+            if self.unanswered:
+                self._complain(f"RabbitMQ takes no letters for now: {connection.blocked}")
+            return
+        for channel in self._channels.values():
+            oldest = next(iter(channel.flights.values()), None)
+            if oldest and max(oldest.since, self._unblocked) + self._timeout < now:
+                connection.drop(Lost(f"no confirmation within {self._timeout:g} s"))
+                return
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
