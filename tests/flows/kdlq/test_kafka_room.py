@@ -21,6 +21,9 @@ from tests.kit.kafka import Outside
 from tests.servers.kafka import PRODUCE, MockKafka
 from tests.servers.waiting import eventually
 
+# The mock keeps a member that has left until its session is over.
+SOON = {"session.timeout.ms": "2000", "heartbeat.interval.ms": "300"}
+
 
 class NoPost:
     """RabbitMQ's, which nothing is sent to here."""
@@ -45,7 +48,7 @@ async def test_consuming_begins_again_where_it_stopped() -> None:
     outside = Outside(kafka.address)
     await asyncio.to_thread(outside.send, "room", b"one")
     tenth = timedelta(seconds=0.1)
-    cluster = Cluster((kafka.address,), patience=tenth, timeout=tenth * 10, pause=tenth)
+    cluster = Cluster((kafka.address,), SOON, tenth, tenth * 10, tenth)
     consumer = OnKafka(Rules(Names("room", "room.dlq"), "tests"), handle, "room")
     consumers = KafkaConsumers((consumer,), cluster, Seal())
     assert consumers.trouble
@@ -60,7 +63,6 @@ async def test_consuming_begins_again_where_it_stopped() -> None:
         async def committed() -> bool:
             return await asyncio.to_thread(outside.left, "room", "room") == 0
 
-        # The mock keeps a member that has left until its session is over: 10 s.
         await eventually(committed, 30, 0.2)
         assert consumers.trouble == ""
         (dead,) = await asyncio.to_thread(outside.read, "room.dlq")
