@@ -161,7 +161,7 @@ def _relay(
     url = URL(settings.rabbit.url.get_secret_value())
     heartbeat = str(round(settings.rabbit.heartbeat.total_seconds()))
     lane = WireLane(str(url.update_query(heartbeat=heartbeat)), clerks, manners, opening.mend)
-    opening.relay(lane, posts=len(wires) < len(rooms))
+    opening.relay(lane)
 
 
 def _office(
@@ -190,7 +190,7 @@ def _office(
     # The replays' router stands beside those of the rooms.
     others = [room.api for room in rooms if room.api is not None]
     front = open_front(settings, archive.book, routes, opening.topology, checks, others, VERSION)
-    watch, url = watch_of(settings, archive.book), settings.rabbit.url.get_secret_value()
+    watch = watch_of(settings, archive.book)
     delays = waiting.delay_queues(opening.topology, opening.consumed)
     if opening.lane is not None:
         for name, says, value in opening.lane.figures:
@@ -207,7 +207,7 @@ def _office(
             opening.keep_standing(),
             archive.sweeper.run(),
             _tell(watch, routes),
-            waiting.watch(url, delays, metrics.waiting),
+            waiting.watch(opening.looking, delays, metrics.waiting),
         ]
         watching.extend(map(asyncio.ensure_future, [*own, *beside]))
 
@@ -280,7 +280,7 @@ def _moving(opening: Opening) -> Health:
     """Whether letters leave: a connection that stands is not enough."""
     if opening.gap:
         return Health(False, opening.gap)
-    if opening.posts and not opening.post.is_open:
+    if not opening.post.is_open:
         return Health(False, "publishing is down")
     lane = opening.lane
     if lane is not None and lane.gap is not None:

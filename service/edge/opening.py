@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,6 +17,7 @@ from faststream.rabbit.subscriber import RabbitSubscriber
 from service.edge.declare import NotDeclared, declare
 from service.edge.post import RabbitPost
 from service.edge.sentences import place, sentence
+from service.edge.tap import Tap
 from service.edge.wire.lane import WireLane
 from service.topology.tables import Topology
 
@@ -55,8 +56,6 @@ class Opening:
     ) -> None:
         self.broker, self.post = broker, post
         self.lane: WireLane | None = None
-        self.posts = True
-        """Whether somebody needs the post: not where all letters go over the wire."""
         # FastStream takes callbacks only when a broker is made, and we are made after it.
         broker._on_close, broker._on_reconnected = (self.lost,), (self.restored,)
         self.topology, self._url, self._pause, self._ready = topology, url, pause, ready
@@ -87,9 +86,9 @@ class Opening:
         subscribers = self.broker.subscribers
         return frozenset(s.queue.name for s in subscribers if isinstance(s, RabbitSubscriber))
 
-    def relay(self, lane: WireLane, *, posts: bool) -> None:
+    def relay(self, lane: WireLane) -> None:
         """Let the letters of some queues go over the wire: their subscribers document them, and rest."""
-        self.lane, self.posts = lane, posts
+        self.lane = lane
         for subscriber in self.broker.subscribers:
             if isinstance(subscriber, RabbitSubscriber) and subscriber.queue.name in lane.queues:
                 subscriber.start = _rest  # type: ignore[method-assign]  # FastStream starts them all
@@ -125,6 +124,14 @@ class Opening:
         else:
             self.gap = ""
 
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator[Tap]:
+        """Look at queues, over the connection that stands; OSError where none does."""
+        if not isinstance(self._connection, AbstractConnection):
+            raise ConnectionError("not connected")
+        async with self._connection.channel() as channel:
+            yield Tap(channel)
+
     async def keep_standing(self) -> None:
         """Look after the topology for as long as we run: RabbitMQ drops a letter whose dead-letter
         exchange is gone, and tells nobody."""
@@ -154,8 +161,7 @@ class Opening:
         await self.broker.connect()
         assert isinstance(self._connection, AbstractConnection)
         await declare(self.topology, self._connection)
-        if self.posts:
-            await self.post.open()
+        await self.post.open()
         self.state = Closed(
             datetime.now(UTC), f"{place(self._url)} is there; waiting for the first routes"
         )

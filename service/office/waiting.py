@@ -6,12 +6,12 @@ import asyncio
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+from contextlib import AbstractAsyncContextManager
 
 from aiormq.exceptions import AMQPError
 
 from service.core.duration import say
-from service.edge.tap import Missing, Tap, tap_on
+from service.edge.tap import Missing, Tap
 from service.topology.arguments import time_to_live
 from service.topology.tables import Topology
 
@@ -20,6 +20,7 @@ FAULTS = (AMQPError, Missing, OSError, TimeoutError, RuntimeError)
 
 Depths = Mapping[str, float]
 Tell = Callable[[Depths], None]
+Looking = Callable[[], AbstractAsyncContextManager[Tap]]
 
 
 def delay_queues(topology: Topology, consumed: frozenset[str]) -> Mapping[str, str]:
@@ -30,22 +31,19 @@ def delay_queues(topology: Topology, consumed: frozenset[str]) -> Mapping[str, s
     }
 
 
-async def watch(url: str, queues: Mapping[str, str], tell: Tell, every: float = EVERY) -> None:
+async def watch(look: Looking, queues: Mapping[str, str], tell: Tell, every: float = EVERY) -> None:
     """Until cancelled; while RabbitMQ cannot be asked, nobody knows how many."""
     while queues:
         try:
-            async with tap_on(url, within=5) as tap:
-                await _look(tap, queues, tell, every)
+            async with asyncio.timeout(10), look() as tap:
+                tell(await _depths(tap, queues))
         except FAULTS:
             tell(dict.fromkeys(queues.values(), math.nan))
         await asyncio.sleep(every)
 
 
-async def _look(tap: Tap, queues: Mapping[str, str], tell: Tell, every: float) -> NoReturn:
-    while True:
-        found: dict[str, float] = defaultdict(float)
-        async with asyncio.timeout(10):
-            for queue, wait in queues.items():
-                found[wait] += (await tap.depth(queue)).letters
-        tell(found)
-        await asyncio.sleep(every)
+async def _depths(tap: Tap, queues: Mapping[str, str]) -> Depths:
+    found: dict[str, float] = defaultdict(float)
+    for queue, wait in queues.items():
+        found[wait] += (await tap.depth(queue)).letters
+    return found

@@ -6,9 +6,11 @@ import asyncio
 import math
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 
 from aio_pika import Message
 
+from service.edge.tap import tap_on
 from service.flows.settlement.policy import Rules
 from service.flows.settlement.topology import tables
 from service.office.waiting import Depths, delay_queues, watch
@@ -36,7 +38,8 @@ async def test_letters_that_wait_are_counted_and_unknown_while_nobody_can_say(
 ) -> None:
     told: list[Depths] = []
     queues = delay_queues(DELAYS, frozenset())
-    watching = asyncio.create_task(watch(rabbit_url, queues, told.append, every=0.05))
+    look = partial(tap_on, rabbit_url, within=5)
+    watching = asyncio.create_task(watch(look, queues, told.append, every=0.05))
     try:
         await eventually(lambda: bool(told) and all(map(math.isnan, told[-1].values())))
         async with channel_to(rabbit_url) as channel:
