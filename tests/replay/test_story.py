@@ -11,7 +11,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from tests.replay.story import TEAMS, Story, office, story
 
 # The whole story: DLO_TEST_REPLAY=10000.
-LETTERS = int(os.environ.get("DLO_TEST_REPLAY") or 400)
+LETTERS = int(os.environ.get("DLO_TEST_REPLAY") or 200)
 RATE = 200.0
 
 
