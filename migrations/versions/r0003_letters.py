@@ -111,7 +111,7 @@ def _causes() -> None:
             for name in ("first_seen", "last_seen", "changed_at")
         ),
         sa.Column("burials", NUMBER, nullable=False, server_default=sa.text("0")),
-        sa.Column("alerted_at", MOMENT, nullable=True),
+        *(sa.Column(name, MOMENT, nullable=True) for name in ("alerted_at", "alert_until")),
         sa.PrimaryKeyConstraint("id", name="pk_causes"),
     )
     for column in ("changed_at", "last_seen"):

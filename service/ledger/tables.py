@@ -4,7 +4,6 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
-    DateTime,
     Float,
     Index,
     Integer,
@@ -18,6 +17,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from service.ledger.moment import Moment
+
 # Names by rule, so that a migration can find what an earlier one made.
 METADATA = MetaData(
     naming_convention={"pk": "pk_%(table_name)s", "uq": "uq_%(table_name)s_%(column_0_name)s"}
@@ -25,7 +26,7 @@ METADATA = MetaData(
 
 # SQLite numbers rows by itself only where the column is an INTEGER, which has 64 bits there.
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
-MOMENT = DateTime(timezone=True)
+MOMENT = Moment()
 ANYTHING = JSON().with_variant(JSONB, "postgresql")
 
 ROUTES = Table(
@@ -154,6 +155,7 @@ CAUSES = Table(
     Column("changed_at", MOMENT, nullable=False),  # new, regressed, acknowledged …
     Column("burials", NUMBER, nullable=False, server_default=text("0")),
     Column("alerted_at", MOMENT, nullable=True),
+    Column("alert_until", MOMENT, nullable=True),  # somebody is telling people of it, until then
     Index("ix_causes_changed_at", "changed_at", "id"),
     Index("ix_causes_last_seen", "last_seen", "id"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import Row, select, update
@@ -143,16 +143,11 @@ def transaction_of(row: Row[tuple[object, ...]]) -> Transaction:
         row.id,
         Draft(row.account, row.amount, row.currency, row.reference),
         Status(row.status),
-        _utc(row.created_at),
-        row.processed_at and _utc(row.processed_at),
-        row.settled_at and _utc(row.settled_at),
+        row.created_at,
+        row.processed_at,
+        row.settled_at,
         row.attempts,
         row.bank_reference,
-        row.dead_at and _utc(row.dead_at),
+        row.dead_at,
         row.dead_reason,
     )
-
-
-def _utc(moment: datetime) -> datetime:
-    """SQLite forgets the zone; everything is written in UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
