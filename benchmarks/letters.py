@@ -29,7 +29,7 @@ async def preload(url: str, exchange: str, key: str, target: str, count: int) ->
         for start in range(0, count, 500):
             numbers = range(start, min(start + 500, count))
             await asyncio.gather(*(shop.publish(_letter(n), KEY) for n in numbers))
-        await _arrived(channel, target, count)
+        await arrived(channel, target, count)
         await channel.queue_delete("bench.source")
 
 
@@ -44,7 +44,8 @@ def _letter(number: int) -> aio_pika.Message:
     )
 
 
-async def _arrived(channel: AbstractChannel, queue: str, count: int) -> None:
+async def arrived(channel: AbstractChannel, queue: str, count: int) -> None:
+    """Wait until so many letters are ready in a queue."""
     async with asyncio.timeout(120):
         while True:
             declared = await channel.declare_queue(queue, passive=True)

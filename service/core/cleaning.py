@@ -62,6 +62,17 @@ def tidy(value: object, depth: int = 0) -> object:
 def facts(headers: Mapping[str, object], properties: Mapping[str, object]) -> str:
     """Headers and properties as JSON text for searching, never larger than 16 KiB; the smallest
     headers first where they do not all fit."""
+    try:
+        plain = PLAIN.encode({"headers": headers, "properties": properties})
+    except ValueError:  # NaN and infinity
+        return _tidied(headers, properties)
+    # Nearly every letter: small, and no character in it that some database does not take.
+    if len(plain) <= LARGEST_FACTS // 4 and "\\u" not in plain:
+        return plain
+    return _tidied(headers, properties)
+
+
+def _tidied(headers: Mapping[str, object], properties: Mapping[str, object]) -> str:
     kept = {clean(name, 255): tidy(value) for name, value in headers.items()}
     said = {name: tidy(value) for name, value in properties.items()}
     text = _json({"headers": kept, "properties": said})
@@ -79,6 +90,9 @@ def _fitting(headers: Mapping[str, object]) -> dict[str, object]:
             break
         kept[name] = headers[name]
     return kept
+
+
+PLAIN = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=words)
 
 
 def _json(value: object) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 JAVA = re.compile(
-    r"^\s*at (?:[\w.@-]+/)*(?P<what>[\w.$<>]+)\((?P<file>[\w.$ -]*?)(?::(?P<line>\d+))?\)"
+    r"^\s*at (?:[\w.@-]+/)*(?P<what>[\w.$<>]+)\("
+    r"(?P<file>[\w$-]+\.(?:java|kt|scala|groovy|clj)|Native Method|Unknown Source|<generated>)"
+    r"(?::(?P<line>\d+))?\)"
 )
 DOTNET = re.compile(r"^\s*at (?P<what>[^\s(]+)\(.*?\)(?: in (?P<file>.*?):line (?P<line>\d+))?\s*$")
 PYTHON = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<what>.+?))?\s*$')

@@ -198,8 +198,12 @@ def _moment(moment: datetime) -> str:
 
 
 def _when(text: object) -> datetime | None:
-    if not isinstance(text, str):
-        return None
+    return _read_moment(text) if isinstance(text, str) else None
+
+
+@lru_cache(maxsize=1024)
+def _read_moment(text: str) -> datetime | None:
+    """Letters that failed in the same second share it."""
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from service.edge.fields import LENGTH, WireTime
 
@@ -17,6 +18,7 @@ NAMES = (
     *(("type", 0x0020), ("user_id", 0x0010), ("app_id", 0x0008), ("cluster_id", 0x0004)),
 )
 MOMENT = struct.Struct(">Q")
+Reader = Callable[[bytes, int], tuple[object, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +48,28 @@ def _walk(raw: bytes) -> Properties:
     flags = raw[0] << 8 | raw[1]
     values: dict[str, object] = {}
     at, start, stop = 2, 2, 2
-    for name, bit in NAMES:
-        if not flags & bit:
-            continue
-        if bit == HEADERS:
+    for name, read in _announced(flags):
+        if read is None:
             start = at
             stop = at = at + 4 + LENGTH.unpack_from(raw, at)[0]
         else:
-            values[name], at = READERS.get(name, _text)(raw, at)
+            values[name], at = read(raw, at)
     if at > len(raw):
         raise IndexError("it ends too soon")
     if start == stop:
         return Properties(raw, b"", values)
     plain = (flags & ~HEADERS).to_bytes(2, "big") + raw[2:start] + raw[stop:]
     return Properties(plain, raw[start + 4 : stop], values)
+
+
+@lru_cache(maxsize=256)
+def _announced(flags: int) -> tuple[tuple[str, Reader | None], ...]:
+    """The properties that stand there, in order; senders set few different ones."""
+    return tuple(
+        (name, None if bit == HEADERS else READERS.get(name, _text))
+        for name, bit in NAMES
+        if flags & bit
+    )
 
 
 def _text(raw: bytes, at: int) -> tuple[object, int]:
@@ -75,7 +85,7 @@ def _time(raw: bytes, at: int) -> tuple[object, int]:
     return WireTime.of(MOMENT.unpack_from(raw, at)[0]), at + 8
 
 
-READERS: dict[str, Callable[[bytes, int], tuple[object, int]]] = {
+READERS: dict[str, Reader] = {
     "delivery_mode": _octet,
     "priority": _octet,
     "timestamp": _time,

@@ -42,8 +42,8 @@ async def count_causes(
     hour = now.replace(minute=0, second=0, microsecond=0)
     hours = [{"cause": id_, "hour": hour, "burials": counts[id_]} for id_ in sorted(counts)]
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    await connection.execute(_counted(insert(CAUSES).values(rows)))
-    await connection.execute(_by_hour(insert(CAUSE_HOURS).values(hours)))
+    await connection.execute(_counted(insert(CAUSES)), rows)
+    await connection.execute(_by_hour(insert(CAUSE_HOURS)), hours)
 
 
 def _counted(rows: sqlite.Insert | postgresql.Insert) -> sqlite.Insert | postgresql.Insert:
