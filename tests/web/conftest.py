@@ -74,6 +74,16 @@ async def client(book: Book) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
+@pytest.fixture
+async def door(sqlite_url: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """Where the database does not matter: what is asked for never reaches it."""
+    await upgrade(sqlite_url)
+    book = Book(sqlite_url)
+    async with client_of(api_of(book)) as client:
+        yield client
+    await book.close()
+
+
 def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
     """A refusal as RFC 9457 has it, with a hint."""
     assert answer.status_code == status, answer.text

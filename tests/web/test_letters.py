@@ -47,35 +47,27 @@ async def test_pages_are_newest_first_and_hold_still_while_letters_come(
     assert last["next"] is None
 
 
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        ({"state": "back"}, ["message-5"]),
-        ({"state": ["back", "sent"]}, ["message-5", "message-4"]),
-        ({"cause": "00000000000000c2"}, ["message-4"]),
-        ({"cause": CAUSE, "state": "parked", "flow": "freeflow"}, ["message-3"]),
-        ({"origin_queue": "payments"}, ["message-2"]),
-        ({"routing_key": "order.paid"}, ["message-1"]),
-        ({"letter": "message-3"}, ["message-3"]),
-        ({"id": [f"{n:032x}" for n in (1, 5)]}, ["message-5", "message-1"]),
-        (
-            {"header": "tenant=acme"},
-            ["message-5", "message-4", "message-3", "message-2", "message-1"],
-        ),
-        ({"header": 'ten"ant=x'}, []),
-        ({"text": "ORDER 3"}, ["message-3"]),
-        ({"text": "%"}, []),
-        (
-            {"queue": "dlq-queue", "since": "2026-03-04T13:30:00+01:00"},
-            ["message-5", "message-4", "message-3", "message-2", "message-1"],
-        ),
-        ({"until": NOW.isoformat()}, []),
-        ({"flow": "freeflow", "error_type": "ValueError"}, ["message-3"]),
-    ],
-)
-async def test_filters(
-    client: httpx2.AsyncClient, book: Book, asked: dict[str, Any], expected: list[str]
-) -> None:
+ALL = [f"message-{number}" for number in (5, 4, 3, 2, 1)]
+FILTERS: list[tuple[dict[str, Any], list[str]]] = [
+    ({"state": "back"}, ["message-5"]),
+    ({"state": ["back", "sent", "back"]}, ["message-5", "message-4"]),
+    ({"cause": "00000000000000c2"}, ["message-4"]),
+    ({"cause": CAUSE, "state": "parked", "flow": "freeflow"}, ["message-3"]),
+    ({"origin_queue": "payments"}, ["message-2"]),
+    ({"routing_key": "order.paid"}, ["message-1"]),
+    ({"letter": "message-3"}, ["message-3"]),
+    ({"id": [f"{n:032x}" for n in (1, 5)]}, ["message-5", "message-1"]),
+    ({"header": "tenant=acme"}, ALL),
+    ({"header": 'ten"ant=x'}, []),
+    ({"text": "ORDER 3"}, ["message-3"]),
+    ({"text": "%"}, []),
+    ({"queue": "dlq-queue", "since": "2026-03-04T13:30:00+01:00"}, ALL),
+    ({"until": NOW.isoformat()}, []),
+    ({"flow": "freeflow", "error_type": "ValueError"}, ["message-3"]),
+]
+
+
+async def test_filters(client: httpx2.AsyncClient, book: Book) -> None:
     await fill(
         book,
         "letters",
@@ -85,9 +77,10 @@ async def test_filters(
         letter_row(4, state="sent", cause="00000000000000c2"),
         letter_row(5, state="back"),
     )
-    assert await pages(client, **asked) == [expected]
-    count = (await client.get(f"{PATH}/count", params=asked)).json()
-    assert count == {"letters": len(expected), "more": False}
+    for asked, expected in FILTERS:
+        assert await pages(client, **asked) == [expected], asked
+        count = (await client.get(f"{PATH}/count", params=asked)).json()
+        assert count == {"letters": len(expected), "more": False}, asked
 
 
 async def test_a_page_looks_no_further_than_a_bound_and_the_next_goes_on(
@@ -138,48 +131,32 @@ async def test_a_large_body_is_previewed_and_downloaded_whole(
     assert (await client.get(f"{PATH}/{2:032x}")).json()["body"]["text"] is None
 
 
-@pytest.mark.parametrize("id_", ["nope", "0" * 32, "0" * 500, "%00", "G" * 32])
-async def test_what_is_not_there(client: httpx2.AsyncClient, id_: str) -> None:
-    problem(await client.get(f"{PATH}/{id_}"), 404)
-    problem(await client.get(f"{PATH}/{id_}/body"), 404)
+async def test_what_is_not_there(client: httpx2.AsyncClient) -> None:
+    for id_ in ("nope", "0" * 32, "0" * 500, "%00", "G" * 32):
+        problem(await client.get(f"{PATH}/{id_}"), 404)
+        problem(await client.get(f"{PATH}/{id_}/body"), 404)
 
 
-HOSTILE = ["'", '"', "'; DROP TABLE letters; --", "\x00", "a" * 10_240, "\u202e𝔘\u0301", "%", "\\"]
+HOSTILE = ("'", '"', "'; DROP TABLE letters; --", "\x00", "a" * 10_240, "\u202e𝔘\u0301", "%", "\\")
+NAMES = (
+    *("flow", "queue", "origin_queue", "routing_key", "letter", "error_type", "text", "cause"),
+    *("id", "state", "since", "until", "cursor", "limit", "nonsense"),
+)
 
 
-@pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
 async def test_hostile_filters_are_refused_or_find_nothing(
-    client: httpx2.AsyncClient, book: Book, value: str
+    client: httpx2.AsyncClient, book: Book
 ) -> None:
     await fill(book, "letters", letter_row(1))
-    for name in (
-        "flow",
-        "queue",
-        "origin_queue",
-        "routing_key",
-        "letter",
-        "error_type",
-        "text",
-        "cause",
-        "id",
-        "state",
-        "since",
-        "until",
-        "cursor",
-        "limit",
-        "nonsense",
-    ):
-        answer = await client.get(PATH, params={name: value})
-        if answer.status_code == 200:
-            assert answer.json()["items"] == [], name
-        else:
-            problem(answer, 422)
-    for header in (f"{value}=x", f"tenant={value}", value):
-        answer = await client.get(PATH, params={"header": header})
-        if answer.status_code == 200:
-            assert answer.json()["items"] == [], header
-        else:
-            problem(answer, 422)
+    for value in HOSTILE:
+        asked = [(name, value) for name in NAMES]
+        asked += [("header", text) for text in (f"{value}=x", f"tenant={value}", value)]
+        for name, text in asked:
+            answer = await client.get(PATH, params={name: text})
+            if answer.status_code == 200:
+                assert answer.json()["items"] == [], (name, text)
+            else:
+                problem(answer, 422)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +172,6 @@ async def test_hostile_filters_are_refused_or_find_nothing(
     ],
 )
 async def test_a_broken_cursor_is_a_problem_with_a_hint(
-    client: httpx2.AsyncClient, cursor: str
+    door: httpx2.AsyncClient, cursor: str
 ) -> None:
-    assert "next" in problem(await client.get(PATH, params={"cursor": cursor}), 422)["hint"]
+    assert "next" in problem(await door.get(PATH, params={"cursor": cursor}), 422)["hint"]

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.web.api.asking import Said
+from service.web.api.asking import Said, Short
 from service.web.api.letters import Who
 from service.web.problems import Problem, documented
 
@@ -69,7 +69,7 @@ class AdoptedQueues(BaseModel):
 class Adopt(Said):
     """Which queue."""
 
-    queue: Annotated[str, Field(pattern=QUEUE)] = Field(examples=["orders.dlq"])
+    queue: Annotated[str, Field(pattern=QUEUE), Short] = Field(examples=["orders.dlq"])
 
 
 QueuePath = Annotated[str, Path(description="The queue's name.", min_length=1, max_length=255)]

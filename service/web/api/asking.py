@@ -24,6 +24,14 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("a moment between the years 1 and 9999") from None
 
 
+def _in_255_bytes(name: str) -> str:
+    """AMQP has one byte for the length of a key or of a queue's name."""
+    if len(name.encode("utf-8", "replace")) > 255:
+        raise ValueError("at most 255 bytes")
+    return name
+
+
+Short = AfterValidator(_in_255_bytes)
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 LetterId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["0" * 32])]
 CauseId = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$", examples=["4f6c0a1b2c3d4e5f"])]

@@ -29,6 +29,7 @@ from service.ledger.route_rows import (
     put,
     remove,
 )
+from service.web.api.asking import Short
 from service.web.api.letters import Clock, Who, utc_now
 from service.web.problems import Problem, documented
 
@@ -106,7 +107,7 @@ class Tested(BaseModel):
     ends: str
 
 
-RouteName = Annotated[str, Path(description="A routing key or pattern.", pattern=NAME)]
+RouteName = Annotated[str, Path(description="A routing key or pattern.", pattern=NAME), Short]
 IfMatch = Annotated[
     str | None,
     Header(
