@@ -32,6 +32,8 @@ class Known:
 
 async def known(connection: AsyncConnection, ids: Collection[str]) -> dict[str, Known]:
     """The rows of these letters, locked in one order until the transaction ends."""
+    if not ids:
+        return {}
     columns = (LETTERS.c.id, LETTERS.c.number, LETTERS.c.state, LETTERS.c.burials, LETTERS.c.digest)
     wanted = select(*columns).where(_among(connection, ids))
     wanted = wanted.order_by(LETTERS.c.id).with_for_update()
