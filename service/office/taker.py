@@ -79,6 +79,9 @@ class Taker:
         if self._aside:
             says = f"{len(self._aside)} letters cannot be filed and stay there unacknowledged"
             return f"{self._source.queue}: {says}; the log says why"
+        lost = self._line.trouble if self._line is not None else None
+        if lost is not None and not self._trouble and not self._source.is_adopted:
+            return f"letters of {self._source.queue} cannot be taken: {lost}"
         return self._trouble
 
     def start(self) -> None:
@@ -112,7 +115,7 @@ class Taker:
                     self._log.info("taking letters in", action="intake_open")
                     self._trouble, pause, self._line = "", FIRST_PAUSE, line
                     await self._take(line)
-            except TooManyAside:
+            except TooManyAside:  # they go back with the connection
                 pause = PAUSE_OF_MANY
             except (OSError, TimeoutError) as fault:
                 self._away(fault, pause)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from aio_pika import DeliveryMode, Message
@@ -42,7 +43,7 @@ async def test_no_letter_is_lost_or_counted_twice(
             for kill in range(kills):
                 service.spawn()
                 upto = kill * PER_KILL + chance.randrange(1, PER_KILL)
-                await eventually(lambda upto=upto: passed(book, upto), within=30, pause=0.001)
+                await eventually(partial(passed, book, upto), within=30, pause=0.001)
                 service.kill()
             service.spawn()
             await eventually(lambda: passed(book, total), within=60, pause=0.1)
