@@ -34,6 +34,10 @@ servers:
 bench name *arguments: servers
     python -m benchmarks.{{ name }} {{ arguments }}
 
+# Fill the ledger that the settings name with made-up letters: `just seed 1000000`.
+seed *arguments:
+    python -m benchmarks.seeding {{ arguments }}
+
 # Write asyncapi/asyncapi.yaml anew from the service.
 asyncapi:
     python -m service.edge.asyncapi
