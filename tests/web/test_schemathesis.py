@@ -26,7 +26,15 @@ CHECKS = (
     *("not_a_server_error", "status_code_conformance", "content_type_conformance"),
     *("response_schema_conformance", "ignored_auth"),
 )
+PHASES = "examples,coverage,fuzzing" if LONG else "examples,fuzzing"
 CAUSE = "4f6c0a1b2c3d4e5f"  # as in the description's examples
+HOOKS = """
+import schemathesis
+
+@schemathesis.serializer("application/x-ndjson")
+def ndjson(context, value):
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+"""
 DATABASES = ("postgres", "sqlite") if LONG else ("postgres",)
 
 
@@ -64,13 +72,20 @@ async def _file(url: str) -> None:
 def test_no_request_is_answered_by_a_fault_of_ours(service: Service, tmp_path: Path) -> None:
     program = Path(sys.executable).parent / "schemathesis"
     asked = [str(program), "run", "--no-color", "--seed", "1"]
-    asked += ["--max-examples", str(LONG or 8), "--phases", "examples,coverage,fuzzing"]
+    asked += ["--max-examples", str(LONG or 10), "--phases", PHASES]
     asked += ["--checks", ",".join(CHECKS), "--exclude-path", "/api/v1/events", "--no-shrink"]
     asked += ["--continue-on-failure", "--request-timeout", "20", "--warnings", "off"]
     asked += ["--generation-database", "none", "--suppress-health-check", "all"]
     asked += [f"http://127.0.0.1:{service.port}/api/openapi.json"]
+    (tmp_path / "hooks.py").write_text(HOOKS)
     ended = subprocess.run(
-        asked, cwd=tmp_path, capture_output=True, text=True, timeout=3_600, check=False
+        asked,
+        cwd=tmp_path,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=3_600,
+        check=False,
     )
     assert ended.returncode == 0, ended.stdout[-8_000:] + ended.stderr[-2_000:]
     assert "Traceback" not in service.said()
