@@ -34,6 +34,14 @@ servers:
 bench name *arguments: servers
     python -m benchmarks.{{ name }} {{ arguments }}
 
+# Ask the API for everything its description allows, and more, for minutes: `just fuzz 100`.
+fuzz examples="50": servers
+    DLO_TEST_FUZZ_EXAMPLES={{ examples }} python -m pytest tests/web/test_schemathesis.py
+
+# Fill the ledger that the settings name with made-up letters: `just seed 1000000`.
+seed *arguments:
+    python -m benchmarks.seeding {{ arguments }}
+
 # Write asyncapi/asyncapi.yaml anew from the service.
 asyncapi:
     python -m service.edge.asyncapi
