@@ -42,6 +42,14 @@ fuzz: servers
 slow: servers
     DLO_TEST_SLOW=1 python -m pytest tests/crash/test_alarm.py tests/crash/test_network.py -s
 
+# Ask the API for everything its description allows, and more, for minutes: `just fuzz-api 100`.
+fuzz-api examples="50": servers
+    DLO_TEST_FUZZ_EXAMPLES={{ examples }} python -m pytest tests/web/test_schemathesis.py
+
+# Fill the ledger that the settings name with made-up letters: `just seed 1000000`.
+seed *arguments:
+    python -m benchmarks.seeding {{ arguments }}
+
 # Write asyncapi/asyncapi.yaml anew from the service.
 asyncapi:
     python -m service.edge.asyncapi

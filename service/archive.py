@@ -30,6 +30,11 @@ class Archive:
     intake: Intake | None
     """None where the settings leave dead letters in their queues."""
 
+    @property
+    def taken(self) -> frozenset[str]:
+        """Queues of ours whose letters are taken in."""
+        return frozenset() if self.intake is None else self.intake.fixed
+
     async def stop_intake(self) -> None:
         """Take no more letters in."""
         if self.intake is not None:

@@ -22,6 +22,7 @@ from service.ledger.figures import pulse
 from service.ledger.letters import Letter
 from service.ledger.moments import utc
 from service.ledger.routes import Routes
+from service.sends import sends_of
 from service.settings import Settings
 from service.settings.auth import TokenSetting
 from service.topology.faults import faults
@@ -101,7 +102,7 @@ def routers(
     yield causes.router(book)
     yield audit.router(book)
     yield routes.router(book, rules)
-    yield topology.router(tables, faults(tables))
+    yield topology.router(tables, faults(tables, sends_of(settings)))
     yield adopted.router(Adopting(book, settings, ours))
     yield events.router(streams)
     yield status.router(book, checks, version, may_edit=may_edit)

@@ -35,9 +35,10 @@ def patient_of(settings: Settings) -> Patient:
         settings.database.url.get_secret_value(),
         topology_of(settings),
         tuple(sends_of(settings)),
-        office.opening.consumed,
+        office.opening.consumed | office.archive.taken,
         settings.marks.key is not None,
         tuple(_advice(settings)),
+        tuple(entry.queue for entry in settings.adopt),
     )
 
 

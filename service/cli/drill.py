@@ -109,7 +109,8 @@ def _print(screen: Screen, output: Output, ends: tuple[End, ...]) -> None:
         case Output.TABLE:
             screen.table(("key", "expected", "result", "as expected"), map(_row, ends))
     if any(isinstance(end, Died) for end in ends):
-        screen.say("the failed drill letter now lies in dlq-queue; nothing was taken out of it")
+        says = "the failed drill letter is a dead letter now: in the ledger, or in dlq-queue"
+        screen.say(f"{says} where ledger.intake is off")
 
 
 def _row(end: End) -> tuple[str, str, str, str]:

@@ -47,14 +47,15 @@ class Taken:
 
 async def copies(book: Book, wanted: Filter) -> AsyncIterator[Copy]:
     """Every letter of a filter, newest first, in short transactions and little memory."""
-    columns = (LETTERS.c.number, LETTERS.c.size)
     before: int | None = None
     while True:
         async with book.reading() as connection:
             floor = (
                 None if way(wanted).is_short else await connection.scalar(floor_of(wanted, before))
             )
-            rows = (await connection.execute(cut(wanted, columns, BATCH, before, floor))).all()
+            rows = (
+                await connection.execute(cut(wanted, ("number", "size"), BATCH, before, floor))
+            ).all()
         for numbers in _loads(rows):
             for copy in await _read(book, numbers):
                 yield copy

@@ -61,21 +61,21 @@ async def file(book: Book, burials: Sequence[Burial], now: datetime) -> Filed:
 
 
 async def _file(connection: AsyncConnection, burials: Sequence[Burial], now: datetime) -> Filed:
-    burials = await _recognised(connection, burials)
     counted: list[Burial] = []
     backs: list[Back] = []
-    filed, left = Filed(), burials
+    filed, left = Filed(), await _recognised(connection, burials)
     while left:
-        known = await recurrence.known(connection, {burial.id for burial in left})
-        first, later = _first_of_each(burial for burial in left if burial.id not in known)
+        first, later = _first_of_each(left)
         mine = await insert_new(connection, first, now)
-        counted += [burial for burial in first if burial.id in mine]
-        again = await _merge(connection, [b for b in left if b.id in known], known, backs, now)
-        counted += again
-        copies = sum(burial.id in known for burial in left) - len(again)
-        filed += Filed(len(mine), len(again), copies)
-        # Another process filed these letters since we looked, or this batch did: look again.
+        new = [burial for burial in first if burial.id in mine]
         left = [burial for burial in first if burial.id not in mine] + later
+        known = await recurrence.known(connection, {burial.id for burial in left})
+        here = [burial for burial in left if burial.id in known]
+        again = await _merge(connection, here, known, backs, now)
+        counted += new + again
+        filed += Filed(len(new), len(again), len(here) - len(again))
+        # Rows that were there a moment ago and are forgotten now: those letters are new.
+        left = [burial for burial in left if burial.id not in known]
     await count_causes(connection, counted, now)
     return filed + Filed(back=await note_back(connection, backs, now))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, String, and_, cast, or_, true
+from sqlalchemy import ColumnElement, FromClause, String, and_, cast, or_, true
 
 from service.core.states import LetterState
 from service.ledger.tables import LETTERS
@@ -36,26 +36,26 @@ class Filter:
     """By the newest burial: since ≤ buried < until."""
 
 
-def where(wanted: Filter) -> ColumnElement[bool]:
+def where(wanted: Filter, letters: FromClause = LETTERS) -> ColumnElement[bool]:
     """The filter as SQL; every value is a bound parameter."""
-    return and_(true(), *_conditions(wanted))
+    return and_(true(), *_conditions(wanted, letters))
 
 
-def _conditions(wanted: Filter) -> Iterator[ColumnElement[bool]]:
+def _conditions(wanted: Filter, letters: FromClause) -> Iterator[ColumnElement[bool]]:
     if wanted.ids:
-        yield LETTERS.c.id.in_(wanted.ids)
+        yield letters.c.id.in_(wanted.ids)
     if wanted.states:
-        yield LETTERS.c.state.in_([state.value for state in wanted.states])
+        yield letters.c.state.in_([state.value for state in wanted.states])
     for name in ("flow", "queue", "origin_queue", "routing_key", "cause", "letter", "error_type"):
         if (value := getattr(wanted, name)) is not None:
-            yield LETTERS.c[name] == value
+            yield letters.c[name] == value
     if wanted.header is not None:
         name, value = wanted.header
-        yield cast(LETTERS.c.facts["headers"][name].as_string(), String) == value
+        yield cast(letters.c.facts["headers"][name].as_string(), String) == value
     if wanted.text:
-        columns = (LETTERS.c.error, LETTERS.c.reason, LETTERS.c.letter)
+        columns = (letters.c.error, letters.c.reason, letters.c.letter)
         yield or_(*(column.icontains(wanted.text, autoescape=True) for column in columns))
     if wanted.since is not None:
-        yield LETTERS.c.buried_at >= wanted.since
+        yield letters.c.buried_at >= wanted.since
     if wanted.until is not None:
-        yield LETTERS.c.buried_at < wanted.until
+        yield letters.c.buried_at < wanted.until

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from service.core.states import LetterState
@@ -37,17 +38,25 @@ Row = tuple[object, ...]
 async def insert_new(
     connection: AsyncConnection, burials: Sequence[Burial], now: datetime
 ) -> frozenset[str]:
-    """Insert letters that have no row; the ids of those that we were the first to insert."""
-    if not burials:
-        return frozenset()
-    rows = [row_of(burial) for burial in burials]
+    """Insert letters that have no row, each only once among these; the ids of those that had none."""
     if connection.dialect.name == "sqlite":
-        # We hold the only lock there is: nobody can have been faster.
-        await connection.execute(LETTERS.insert(), [_named(row, now) for row in rows])
-        return frozenset(burial.id for burial in burials)
+        return await _insert_unknown(connection, burials, now)
+    rows = [row_of(burial) for burial in burials]
     columns = tuple(list(column) for column in zip(*rows, strict=True))
     done = await connection.exec_driver_sql(INSERT, (*columns, now))
     return frozenset(done.scalars())
+
+
+async def _insert_unknown(
+    connection: AsyncConnection, burials: Sequence[Burial], now: datetime
+) -> frozenset[str]:
+    """We hold the only lock there is: nobody files between the look and the insert."""
+    wanted = select(LETTERS.c.id).where(LETTERS.c.id.in_([burial.id for burial in burials]))
+    known = frozenset((await connection.execute(wanted)).scalars())
+    new = [burial for burial in burials if burial.id not in known]
+    if new:
+        await connection.execute(LETTERS.insert(), [_named(row_of(each), now) for each in new])
+    return frozenset(burial.id for burial in new)
 
 
 def row_of(burial: Burial) -> Row:

@@ -17,9 +17,6 @@ from service.ledger.moments import utc
 from service.ledger.tables import BURIALS, LETTER_COUNTS, LETTERS, REPLAY_ITEMS
 from service.ledger.walks import cut, floor_of, way
 
-LONGEST_ERROR = 2_000  # characters of an error, on a page of many
-NUMBERS = (LETTERS.c.number, LETTERS.c.id, LETTERS.c.size)
-
 
 @dataclass(frozen=True, slots=True)
 class Letter:
@@ -113,7 +110,7 @@ async def page(book: Book, wanted: Filter, before: int | None, limit: int) -> Pa
     """The next letters of a filter, newest first."""
     async with book.reading() as connection:
         floor = None if way(wanted).is_short else await connection.scalar(floor_of(wanted, before))
-        rows = (await connection.execute(cut(wanted, COLUMNS, limit + 1, before, floor))).all()
+        rows = (await connection.execute(cut(wanted, NAMES, limit + 1, before, floor))).all()
     letters = tuple(letter_of(row) for row in rows[:limit])
     return Page(letters, letters[-1].number if len(rows) > limit else floor)
 
@@ -202,9 +199,3 @@ def _replayed(row: Row[Any]) -> Replayed:
 
 NAMES = tuple(Letter.__dataclass_fields__)
 MOMENTS = ("first_failure", "filed_at", "buried_at", "changed_at")
-COLUMNS: tuple[ColumnElement[Any], ...] = tuple(
-    func.substr(LETTERS.c.error, 1, LONGEST_ERROR).label("error")
-    if name == "error"
-    else LETTERS.c[name]
-    for name in NAMES
-)

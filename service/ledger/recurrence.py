@@ -33,6 +33,8 @@ class Known:
 
 async def known(connection: AsyncConnection, ids: Collection[str]) -> dict[str, Known]:
     """The rows of these letters, locked in one order until the transaction ends."""
+    if not ids:
+        return {}
     names = ("id", "number", "state", "burials", "digest", "replay")
     wanted = select(*(LETTERS.c[name] for name in names)).where(_among(connection, ids))
     wanted = wanted.order_by(LETTERS.c.id).with_for_update()

@@ -9,10 +9,10 @@ from enum import StrEnum
 
 import aio_pika
 from aio_pika.abc import AbstractConnection
-from aiormq.exceptions import AMQPError, ChannelNotFoundEntity
+from aiormq.exceptions import AMQPError, ChannelAccessRefused, ChannelNotFoundEntity
 from faststream.rabbit import RabbitQueue
 
-from service.edge.declare import NotDeclared, declare
+from service.edge.declare import NotDeclared, declare, permission
 from service.edge.sentences import place, sentence
 from service.ledger import schema
 from service.ledger.away import LedgerAway
@@ -50,6 +50,8 @@ class Patient:
     consumed: frozenset[str]
     signs: bool
     advice: tuple[Finding, ...] = ()
+    adopted: tuple[str, ...] = ()
+    """Queues of others, whose letters are taken in."""
 
 
 async def examine(patient: Patient) -> AsyncIterator[Finding]:
@@ -67,6 +69,8 @@ async def examine(patient: Patient) -> AsyncIterator[Finding]:
         yield Finding(Grade.OK, "rabbitmq", f"{place(patient.rabbit_url)} answers")
         for queue in patient.topology.queues:
             yield await _queue(connection, queue, patient.consumed)
+        for name in patient.adopted:
+            yield await _adopted(connection, name)
 
 
 def _on_paper(patient: Patient) -> Iterable[Finding]:
@@ -117,3 +121,18 @@ async def _queue(
     if queue.name in consumed and not consumers:
         return Finding(Grade.FAULT, queue.name, f"nobody consumes it, {letters} letters wait")
     return Finding(Grade.OK, queue.name, f"{letters} letters, {consumers} consumers")
+
+
+async def _adopted(connection: AbstractConnection, name: str) -> Finding:
+    """Somebody else's queue: looked at, never declared."""
+    channel = await connection.channel()
+    try:
+        seen = (await channel.declare_queue(name, passive=True)).declaration_result
+    except ChannelNotFoundEntity:
+        return Finding(Grade.WARNING, name, "is adopted and not there; it is tried again and again")
+    except ChannelAccessRefused as refusal:
+        return Finding(Grade.FAULT, name, permission(str(refusal)))
+    finally:
+        await channel.close()
+    says = f"adopted: {seen.message_count or 0} letters, {seen.consumer_count or 0} consumers"
+    return Finding(Grade.OK, name, says)

@@ -39,9 +39,9 @@ class Intake:
         return next((taker.held for taker in self._takers.values() if taker.held), "")
 
     @property
-    def queues(self) -> tuple[str, ...]:
-        """Whose letters are taken in."""
-        return tuple(self._takers)
+    def fixed(self) -> frozenset[str]:
+        """Queues of our own flows."""
+        return frozenset(self._fixed)
 
     def start(self) -> None:
         """Take in what comes, until stopped."""

@@ -15,7 +15,7 @@ from service.edge import wire
 from service.edge.sentences import place
 from service.edge.wire import Batch, Delivered
 from service.ledger.away import LedgerAway
-from service.ledger.blame import refuses_a_row
+from service.ledger.blame import named, refuses_a_row
 from service.ledger.book import Book
 from service.ledger.burial import Burial
 from service.ledger.filing import Filed, file
@@ -79,6 +79,9 @@ class Taker:
         if self._aside:
             says = f"{len(self._aside)} letters cannot be filed and stay there unacknowledged"
             return f"{self._source.queue}: {says}; the log says why"
+        lost = self._line.trouble if self._line is not None else None
+        if lost is not None and not self._trouble and not self._source.is_adopted:
+            return f"letters of {self._source.queue} cannot be taken: {lost}"
         return self._trouble
 
     def start(self) -> None:
@@ -112,7 +115,7 @@ class Taker:
                     self._log.info("taking letters in", action="intake_open")
                     self._trouble, pause, self._line = "", FIRST_PAUSE, line
                     await self._take(line)
-            except TooManyAside:
+            except TooManyAside:  # they go back with the connection
                 pause = PAUSE_OF_MANY
             except (OSError, TimeoutError) as fault:
                 self._away(fault, pause)
@@ -157,17 +160,17 @@ class Taker:
         try:
             return self._desk.inquest.hold(taken, self._source, now)
         except Exception as bug:  # noqa: BLE001  # no letter may hold up the others
-            self._log.exception("a letter could not be read", action="letter_unread")
-            return self._desk.inquest.bare(taken, self._source, now, repr(bug))
+            why = type(bug).__name__  # its words may quote the letter's body
+            self._log.error("a letter could not be read", action="letter_unread", why=why)
+            return self._desk.inquest.bare(taken, self._source, now, why)
 
     async def _file(self, batch: Batch, burials: Sequence[Burial]) -> None:
         """Until they are filed, or are not ours any more. Never raises."""
         try:
             filed = await self._write(batch, burials)
         except Exception as fault:  # noqa: BLE001  # the database answers, and will not have one of them
-            self._log.warning(
-                "letters are filed one by one", action="intake_one_by_one", why=str(fault)
-            )
+            says = "letters are filed one by one"
+            self._log.warning(says, action="intake_one_by_one", why=named(fault))
             await self._one_by_one(batch, burials)
             return
         if filed is not None:
@@ -210,14 +213,14 @@ class Taker:
         """Leave a letter unacknowledged; the others go on."""
         self._aside.append(taken)
         says = "a letter cannot be filed; it stays in its queue, unacknowledged"
-        self._log.error(says, action="letter_set_aside", letter=burial.letter, why=str(fault))
+        self._log.error(says, action="letter_set_aside", letter=burial.letter, why=named(fault))
 
     async def _alone(self, batch: Batch, burial: Burial) -> Filed | None:
         try:
             return await self._write(batch, [burial])
         except Exception as fault:  # noqa: BLE001  # then without what was read of it
             now = self._desk.clock()
-            bare = self._desk.inquest.bare(batch.letters[0], self._source, now, str(fault))
+            bare = self._desk.inquest.bare(batch.letters[0], self._source, now, named(fault))
             return await self._write(batch, [bare])
 
     def _settle(self, letters: Sequence[Delivered], filed: Filed, *, each: bool = False) -> None:

@@ -30,11 +30,14 @@ async def test_a_healthy_service_an_idle_one_and_a_queue_that_differs(
     rabbit_url: str, sqlite_url: str, tmp_path: Path
 ) -> None:
     await clean(rabbit_url)
-    settings = environment(rabbit_url, sqlite_url)
+    adopting = {"DLO_LEDGER__INTAKE": "true", "DLO_ADOPT": '[{queue = "orders.dlq"}]'}
+    settings = environment(rabbit_url, sqlite_url, **adopting)
     async with running(Service(settings, tmp_path)):
         code, found = examined(settings)
         assert code == 0, found
+        assert found.pop("orders.dlq")[0] == "warning"
         assert {grade for grade, _ in found.values()} == {"ok"}
+        assert found["dlq-queue"] == ("ok", "0 letters, 1 consumers")
         assert found["retry-queue"] == ("ok", "0 letters, 1 consumers")
         other = {**settings, "DLO_DLQ_PROCESSOR__TIERS": '["1s","150ms","200ms"]'}
         code, found = examined(other)

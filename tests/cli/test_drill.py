@@ -49,7 +49,8 @@ async def test_all_three_end_as_the_document_says(
             done.stderr
         )
         assert done.stderr.endswith(
-            "the failed drill letter now lies in dlq-queue; nothing was taken out of it\n"
+            "the failed drill letter is a dead letter now: in the ledger, or in dlq-queue where "
+            "ledger.intake is off\n"
         )
 
 

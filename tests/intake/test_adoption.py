@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aio_pika import Message
 from aio_pika.abc import AbstractChannel
+from pamqp.common import FieldTable
 
 from service.ledger.adopted import adopt, leave
 from service.ledger.book import Book
@@ -104,7 +105,11 @@ async def test_what_the_broker_writes_is_enough(
     rabbit_url: str, sqlite_url: str, tmp_path: Path
 ) -> None:
     """A queue that expires its letters to a dead-letter queue of its own, and nobody's headers."""
-    dies = {"x-message-ttl": 1, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": FOREIGN}
+    dies: FieldTable = {
+        "x-message-ttl": 1,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": FOREIGN,
+    }
     given = environment(
         rabbit_url,
         sqlite_url,
@@ -113,7 +118,7 @@ async def test_what_the_broker_writes_is_enough(
     )
     async with foreign_queues(rabbit_url) as channel, ledger(sqlite_url) as book:
         await channel.declare_queue(FOREIGN, durable=True)
-        await channel.declare_queue(DISCARDS, durable=True, arguments=dict(dies))
+        await channel.declare_queue(DISCARDS, durable=True, arguments=dies)
         for _ in range(2):  # the same bytes twice, and no id: two letters
             await channel.default_exchange.publish(Message(json.dumps({}).encode()), DISCARDS)
         async with running(Service(given, tmp_path)):

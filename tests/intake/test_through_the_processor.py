@@ -18,7 +18,7 @@ from tests.kit.shop import open_shop, reject_all
 from tests.servers.waiting import eventually
 
 # The real number: DLO_TEST_INTAKE=10000.
-LETTERS = int(os.environ.get("DLO_TEST_INTAKE") or 1000)
+LETTERS = int(os.environ.get("DLO_TEST_INTAKE") or 400)
 TRACE = """com.acme.OutOfStock: sku {n}
 \tat org.springframework.amqp.Listener.onMessage(Listener.java:1)
 \tat com.acme.Stock.take(Stock.java:42)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from aio_pika.abc import AbstractIncomingMessage
 
+from service.ledger.schema import upgrade
 from tests.replay.story import TEAMS, Story, office, story
 
 # The whole story: DLO_TEST_REPLAY=10000.
-LETTERS = int(os.environ.get("DLO_TEST_REPLAY") or 400)
+LETTERS = int(os.environ.get("DLO_TEST_REPLAY") or 200)
 RATE = 200.0
 
 
@@ -21,7 +22,8 @@ def accept_all(_message: AbstractIncomingMessage) -> bool:
 
 
 async def test_all_come_home(rabbit_url: str, postgres_url: str, tmp_path: Path) -> None:
-    service = await _migrated(rabbit_url, postgres_url, tmp_path)
+    await upgrade(postgres_url)
+    service = office(rabbit_url, postgres_url, tmp_path)
     async with story(service, rabbit_url) as teams:
         await service.start()
         await teams.open()
@@ -73,10 +75,3 @@ def _busiest_second(teams: Story) -> int:
                 first += 1
             most = max(most, last - first + 1)
     return most
-
-
-async def _migrated(rabbit_url: str, database_url: str, folder: Path):  # type: ignore[no-untyped-def]
-    from service.ledger.schema import upgrade
-
-    await upgrade(database_url)
-    return office(rabbit_url, database_url, folder)

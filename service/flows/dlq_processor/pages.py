@@ -54,6 +54,7 @@ are as you sent them; these headers tell its story:
 | `x-dlo-due` | while it waits: until when |
 | `x-dlo-reason` | on a dead letter: why it was given up |
 | `x-dlo-signature` | that all this was written by the service |
+| `x-dlo-replay` | that an operator sent it back, and with which replay |
 
 `x-death` is not there any more: RabbitMQ 3 and 4 read it differently on a letter that was published again.
 

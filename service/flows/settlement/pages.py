@@ -16,8 +16,8 @@ it: they are fanouts.
 
 A settlement that fails goes back to its queue at once and is tried again, {attempts} deliveries in all,
 as RabbitMQ counts them. Then it lies in `dlq.settlement.requested` with the error. A request whose worker
-died of it that often is brought there by the queue too{expiry}. Nothing consumes that queue: the monitor
-reads copies.
+died of it that often is brought there by the queue too{expiry}. The ledger takes it in from there; the
+monitor reads copies.
 """.strip()
 
 EXPIRY = ", and so is one that nobody took within {ttl}"

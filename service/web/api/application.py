@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.web.problems import Problem, answer_problems
+from service.web.problems import Problem, answer_problems, documented
 
 LARGEST = 64 * 1024  # bytes of a request
 LARGEST_EDIT = 16 * 1024 * 1024
@@ -24,6 +24,8 @@ def create_api(routers: Iterable[APIRouter], version: str) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        # A body that is no text, the guard, a request that cannot be meant: of any operation.
+        responses=documented(400, 401, 403, 422),
     )
     answer_problems(app)
     for router in routers:

@@ -35,7 +35,10 @@ Short = AfterValidator(_in_255_bytes)
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 LetterId = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", examples=["0" * 32])]
 CauseId = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$", examples=["4f6c0a1b2c3d4e5f"])]
-IdPath = Annotated[str, Path(description="Its id, as lists have it.")]
+LetterPath = Annotated[str, Path(description="Its id, as lists have it.", examples=["0" * 32])]
+CausePath = Annotated[
+    str, Path(description="Its id, as lists have it.", examples=["4f6c0a1b2c3d4e5f"])
+]
 Name = Annotated[str, Field(max_length=1_000, pattern=NO_NUL)]
 Words = Annotated[str, Field(max_length=200, pattern=NO_NUL)]
 Why = Annotated[str, Field(max_length=2_000, pattern=NO_NUL)]

@@ -16,7 +16,7 @@ from service.ledger.cause_life import Act, NotNow, act, annotate
 from service.ledger.causes import After, Cause, NoCause, Story, Wanted, find, page
 from service.ledger.moments import utc
 from service.web.access import Person
-from service.web.api.asking import IdPath, Moment, PageAsked, Said, Words, is_id
+from service.web.api.asking import CausePath, Moment, PageAsked, Said, Words, is_id
 from service.web.api.cursors import broken, cursor, keys_of
 from service.web.api.letters import Clock, Who, utc_now
 from service.web.problems import Problem, documented
@@ -134,32 +134,34 @@ def router(book: Book, clock: Clock = utc_now) -> APIRouter:
         )
 
     @routes.get("/{id}", responses=documented(401, 403, 404, 503))
-    async def show(id: IdPath) -> OneCause:
+    async def show(id: CausePath) -> OneCause:
         """One cause: its week, and where its letters come from."""
         return await _story(id)
 
     @routes.post("/{id}/acknowledge", responses=acting)
-    async def acknowledge(id: IdPath, who: Who, said: Optional = None) -> OneCause:
+    async def acknowledge(id: CausePath, who: Who, said: Optional = None) -> OneCause:
         """Somebody looks after it."""
         return await _act(id, Act.ACKNOWLEDGE, who, said or Said())
 
     @routes.post("/{id}/mute", responses=acting)
-    async def mute(id: IdPath, who: Who, said: Annotated[Mute | None, Body()] = None) -> OneCause:
+    async def mute(
+        id: CausePath, who: Who, said: Annotated[Mute | None, Body()] = None
+    ) -> OneCause:
         """No alerts for it, until a moment or until somebody unmutes it."""
         return await _act(id, Act.MUTE, who, said or Mute())
 
     @routes.post("/{id}/unmute", responses=acting)
-    async def unmute(id: IdPath, who: Who, said: Optional = None) -> OneCause:
+    async def unmute(id: CausePath, who: Who, said: Optional = None) -> OneCause:
         """Alerts again."""
         return await _act(id, Act.UNMUTE, who, said or Said())
 
     @routes.post("/{id}/resolve", responses=acting)
-    async def resolve(id: IdPath, who: Who, said: Optional = None) -> OneCause:
+    async def resolve(id: CausePath, who: Who, said: Optional = None) -> OneCause:
         """It is mended; the next burial makes it regressed."""
         return await _act(id, Act.RESOLVE, who, said or Said())
 
     @routes.put("/{id}/note", responses=documented(401, 403, 404, 413, 422, 503))
-    async def note(id: IdPath, who: Who, said: Note) -> OneCause:
+    async def note(id: CausePath, who: Who, said: Note) -> OneCause:
         """Write down what is known of it, and whose it is."""
         deed = Deed(who.name, "cause.note", f"cause:{id}", 1, said.why, {"owner": said.owner})
         if not is_id(id, 16) or isinstance(

@@ -18,7 +18,7 @@ from service.ledger.edits import Content, Edited, NotOpen, Unchanged, edit
 from service.ledger.filters import Filter
 from service.ledger.letters import NoLetter, body_of, count, find, page
 from service.web.access import Person, person
-from service.web.api.asking import FilterOfLetters, IdPath, is_id
+from service.web.api.asking import FilterOfLetters, LetterPath, is_id
 from service.web.api.cursors import cursor, number_of
 from service.web.api.letter_shapes import (
     ActOnMany,
@@ -112,7 +112,7 @@ def router(book: Book, desk: Desk) -> APIRouter:
                 assert_never(never)
 
     @routes.get("/{id}", responses=documented(401, 403, 404, 503))
-    async def show(id: IdPath) -> OneLetter:
+    async def show(id: LetterPath) -> OneLetter:
         """One letter: content, headers, history, and why it lies here."""
         whole = await find(book, id) if is_id(id, 32) else NoLetter()
         if isinstance(whole, NoLetter):
@@ -128,7 +128,7 @@ def router(book: Book, desk: Desk) -> APIRouter:
             **documented(401, 403, 404, 503),
         },
     )
-    async def body(id: IdPath) -> Response:
+    async def body(id: LetterPath) -> Response:
         """The whole body, byte for byte, as a download."""
         found = await body_of(book, id) if is_id(id, 32) else NoLetter()
         if isinstance(found, NoLetter):
@@ -144,7 +144,7 @@ def router(book: Book, desk: Desk) -> APIRouter:
     @routes.post(
         "/{id}/edit", status_code=201, responses=documented(401, 403, 404, 409, 413, 422, 503)
     )
-    async def edit_(id: IdPath, asked: Edit, who: Who, response: Response) -> EditedLetter:
+    async def edit_(id: LetterPath, asked: Edit, who: Who, response: Response) -> EditedLetter:
         """Make a changed copy of an open letter. The original is discarded, linked and restorable."""
         if not desk.may_edit:
             raise _no_edits()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Annotated
 
+from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from service.core import duration
@@ -31,6 +32,7 @@ def _queue(name: str) -> str:
 
 
 Duration = Annotated[str, Field(max_length=40), AfterValidator(_duration)]
+ReplayPath = Annotated[str, Path(description="Its id, as lists have it.", examples=["0" * 16])]
 QueueName = Annotated[str, Field(min_length=1, pattern=NO_NUL), AfterValidator(_queue)]
 
 

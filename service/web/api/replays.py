@@ -29,7 +29,7 @@ from service.ledger.replays import (
     want,
 )
 from service.web.access import Person
-from service.web.api.asking import IdPath, Said, is_id
+from service.web.api.asking import Said, is_id
 from service.web.api.cursors import cursor, number_of
 from service.web.api.letters import Clock, Who, utc_now
 from service.web.api.replay_plan import plan_body
@@ -39,6 +39,7 @@ from service.web.api.replay_shapes import (
     NewReplay,
     PlanBody,
     ReplayBody,
+    ReplayPath,
     Replays,
     ReplaysAsked,
     item_line,
@@ -116,12 +117,12 @@ def router(book: Book, runs: Runs) -> APIRouter:
         return Replays(items=[replay_line(replay) for replay in page], next=next_)
 
     @routes.get("/{id}", responses=documented(401, 403, 404, 503))
-    async def show(id: IdPath) -> ReplayBody:
+    async def show(id: ReplayPath) -> ReplayBody:
         """One replay, and how many letters had which result; true after it has ended, too."""
         return replay_body(await _known(id))
 
     @routes.get("/{id}/letters", responses=documented(401, 403, 404, 422, 503))
-    async def letters(id: IdPath, asked: Annotated[ItemsAsked, Query()]) -> Items:
+    async def letters(id: ReplayPath, asked: Annotated[ItemsAsked, Query()]) -> Items:
         """What became of each letter, in the order in which they are sent."""
         replay = await _known(id)
         above = number_of(asked.cursor, LETTERS) or 0
@@ -131,19 +132,19 @@ def router(book: Book, runs: Runs) -> APIRouter:
         return Items(items=[item_line(item) for item in page], next=next_)
 
     @routes.post("/{id}/pause", status_code=202, responses=documented(401, 403, 404, 409, 413, 503))
-    async def pause(id: IdPath, who: Who, said: Optional = None) -> ReplayBody:
+    async def pause(id: ReplayPath, who: Who, said: Optional = None) -> ReplayBody:
         """Send no more for now; the position is kept."""
         return await _want(id, Wanted.PAUSE, "pause", who, said or Said())
 
     @routes.post(
         "/{id}/resume", status_code=202, responses=documented(401, 403, 404, 409, 413, 503)
     )
-    async def resume(id: IdPath, who: Who, said: Optional = None) -> ReplayBody:
+    async def resume(id: ReplayPath, who: Who, said: Optional = None) -> ReplayBody:
         """Go on where it was."""
         return await _want(id, Wanted.RUN, "resume", who, said or Said())
 
     @routes.post("/{id}/stop", status_code=202, responses=documented(401, 403, 404, 409, 413, 503))
-    async def stop(id: IdPath, who: Who, said: Optional = None) -> ReplayBody:
+    async def stop(id: ReplayPath, who: Who, said: Optional = None) -> ReplayBody:
         """Send no more, ever; what was not sent stays parked."""
         return await _want(id, Wanted.STOP, "stop", who, said or Said())
 

@@ -1,0 +1,62 @@
+"""What needs nobody any more is forgotten after its time; what is parked is counted, and stays."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from sqlalchemy import update
+
+from service.core.states import LetterState
+from service.ledger.book import Book
+from service.ledger.filing import file
+from service.ledger.parked import parked
+from service.ledger.schema import upgrade
+from service.ledger.tables import BURIALS, CAUSE_HOURS, LETTER_COUNTS, LETTERS
+from service.office.sweeper import Sweeper
+from tests.ledger.burials import NOW, burial, rows
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+async def book(database_url: str) -> AsyncIterator[Book]:
+    await upgrade(database_url)
+    book = Book(database_url)
+    yield book
+    await book.close()
+
+
+async def test_letters_go_when_their_time_is_over(book: Book) -> None:
+    states = dict(zip("abcdef", LetterState, strict=True))
+    await file(book, [burial(name) for name in states], NOW)
+    await file(book, [burial("d", attempt=2)], NOW)
+    async with book.writing() as connection:
+        for name, state in states.items():
+            step = update(LETTERS).where(LETTERS.c.letter == name)
+            await connection.execute(step.values(state=state.value, changed_at=NOW))
+    for after, gone in (
+        (timedelta(hours=1), set()),
+        (8 * DAY, {LetterState.DISCARDED}),
+        (31 * DAY, {LetterState.DISCARDED, LetterState.HANDLED, LetterState.QUIET}),
+    ):
+        now = NOW + after
+        await Sweeper(book, 30 * DAY, 7 * DAY, clock=partial(lambda moment: moment, now)).sweep()
+        left = {row["state"] for row in await rows(book, LETTERS)}
+        assert left == set(LetterState) - gone
+    assert await rows(book, BURIALS) == [], "a forgotten letter's older burials go with it"
+    assert sum(row["letters"] for row in await rows(book, LETTER_COUNTS)) == 3
+    assert len(await rows(book, CAUSE_HOURS)) == 1
+    await Sweeper(book, DAY, DAY, clock=lambda: NOW + 91 * DAY).sweep()
+    assert await rows(book, CAUSE_HOURS) == []
+
+
+async def test_what_needs_somebody_is_counted_by_flow(book: Book) -> None:
+    assert (await parked(book)).oldest is None
+    await file(book, [burial("a")], NOW - DAY)
+    await file(book, [burial("b"), burial("c", flow="adopted"), burial("d", discarded=True)], NOW)
+    found = await parked(book)
+    assert found.by_flow == {"dlq_processor": 2, "adopted": 1}
+    assert found.oldest == NOW - DAY
