@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, cast
 
 import pytest
-from aio_pika.abc import AbstractIncomingMessage
 
 from service.core.marks import LETTER
 from service.core.plan import RECEIPTS, Address, Note, Plan, Send, SentBack, Settle
 from service.edge import carry_out as edge
+from service.edge import tolerance
 from service.edge.letter import Letter
 from service.edge.post import NotSent, NotTaken, RabbitPost, Unroutable
 
@@ -36,9 +35,9 @@ class Lane:
         if self.fault is not None:
             raise self.fault
 
-    async def ack(self) -> None:
-        """Settled."""
-        self.done.append("ack")
+    async def settle(self, how: Settle) -> None:
+        """The end."""
+        self.done.append(how.value)
 
     async def mend(self) -> None:
         """Nobody mends anything for a note."""
@@ -59,8 +58,8 @@ async def test_the_letter_is_acknowledged_whatever_becomes_of_the_note(
     lane: Lane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edge, "NOTE_SECONDS", 0.05)
-    message = cast(AbstractIncomingMessage, cast(Any, lane))
-    await edge.carry_out(Plan(Settle.ACK, (NOTE,)), message, TAKEN, lane, lane.mend)
+    means = edge.Means(lane, lane.mend, lane.settle)
+    await edge.carry_out(Plan(Settle.ACK, (NOTE,)), TAKEN, means)
     assert lane.done == [(b"", RECEIPTS), "ack"]
 
 
@@ -68,6 +67,7 @@ async def test_the_letter_is_acknowledged_whatever_becomes_of_the_note(
 async def test_a_missing_queue_is_no_trouble_of_the_post(
     rabbit_url: str, kind: type[Note] | type[SentBack]
 ) -> None:
+    tolerance.install()
     post = RabbitPost(rabbit_url, timeout=5, ours=frozenset())
     await post.open()
     try:
