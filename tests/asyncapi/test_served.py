@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 async def _ask(method: str, path: str) -> httpx2.Response:
     service = httpx2.ASGITransport(app=create(Settings()))
-    async with httpx2.AsyncClient(transport=service, base_url="http://office") as client:
+    async with httpx2.AsyncClient(transport=service, base_url="http://127.0.0.1") as client:
         return await client.request(method, path)
 
 
