@@ -232,9 +232,8 @@ def _failure(fault: Exception, to: Address) -> NotSent | NotTaken | Unroutable:
 
 def _is_a_result(failure: Exception, send: Send) -> bool:
     """Whether it says something about this letter or note alone, and nothing is held because of it."""
-    return isinstance(send, Note) or (
-        isinstance(send, SentBack) and isinstance(failure, Unroutable | NotTaken)
-    )
+    refused = isinstance(failure, Unroutable | NotTaken)
+    return isinstance(send, Note) or (isinstance(send, SentBack) and refused)
 
 
 def is_blamed(refusal: Exception, to: Address) -> bool:

@@ -13,7 +13,9 @@ from service.edge import carry_out as edge
 from service.edge import tolerance
 from service.edge.letter import Letter
 from service.edge.post import NotSent, NotTaken, RabbitPost, Unroutable
+from service.edge.tolerance import install
 
+install()
 TAKEN = Letter(b"a body", {"tenant": "acme"}, {"message_id": "id"})
 NOTE = Note(RECEIPTS, {LETTER: "id"})
 
