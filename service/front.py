@@ -34,6 +34,7 @@ from service.web.api import (
     causes,
     create_api,
     events,
+    letter_acts,
     letter_copies,
     letters,
     routes,
@@ -96,9 +97,9 @@ def routers(
     ours = frozenset(queue.name for queue in tables.queues)
     # Export and import before /letters/{id}, which would take their names for ids.
     yield letter_copies.router(book, longest_line(settings))
-    yield letters.router(
-        book, letters.Desk(decode_table, rewrite, _rule(rules, snapshot), may_edit)
-    )
+    desk = letters.Desk(decode_table, rewrite, _rule(rules, snapshot), may_edit)
+    yield letters.router(book, desk)
+    yield letter_acts.router(book, desk)
     yield causes.router(book)
     yield audit.router(book)
     yield routes.router(book, rules)

@@ -19,6 +19,7 @@ from service.web.api import (
     audit,
     causes,
     create_api,
+    letter_acts,
     letter_copies,
     letters,
     routes,
@@ -39,6 +40,7 @@ def api_of(book: Book, *, may_edit: bool = True) -> Any:
         [
             letter_copies.router(book, 1024 * 1024, lambda: NOW),
             letters.router(book, desk),
+            letter_acts.router(book, desk),
             causes.router(book, lambda: NOW),
             audit.router(book),
             routes.router(book, routes.Rules(TIERS, 3, (("settings", SETTINGS),)), lambda: NOW),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, assert_never
 
 from fastapi import APIRouter, Header, Path, Query, Response
-from pydantic import BaseModel, ConfigDict, Field
 
 from service.core.duration import parse, say
-from service.core.policy import FOR_EVER, Policy, policy_for
-from service.core.route import ReturnTo, Route, RouteBook
+from service.core.route import Route
 from service.ledger import rows
 from service.ledger.audit import Deed
 from service.ledger.book import Book
@@ -22,7 +18,6 @@ from service.ledger.route_rows import (
     NoRoute,
     Removed,
     Stale,
-    Stored,
     Unseen,
     every,
     find,
@@ -31,81 +26,24 @@ from service.ledger.route_rows import (
 )
 from service.web.api.asking import Short
 from service.web.api.letters import Clock, Who, utc_now
+from service.web.api.route_shapes import (
+    NewRoute,
+    RouteLine,
+    RouteLines,
+    Rules,
+    Source,
+    Tested,
+    fixed_lines,
+    row_line,
+    taker,
+    tested,
+)
 from service.web.problems import Problem, documented
+
+__all__ = ["Rules", "Source", "router"]
 
 PATH = "/api/v1/routes"
 NAME = r"^[^\x00-\x1f\x7f]{1,255}$"
-MOST_STEPS = 50
-
-Source = Literal["table", "settings", "drill"]
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What holds where a route is silent, and the routes that are not in the table."""
-
-    tiers: tuple[timedelta, ...]
-    max_retries: int
-    fixed: tuple[tuple[Source, RouteBook], ...]
-
-    def policy(self, key: str, route: Route | None) -> Policy:
-        """What happens to letters of this key."""
-        return policy_for(key, route, self.tiers, self.max_retries)
-
-
-class RouteLine(BaseModel):
-    """A route."""
-
-    name: str | None
-    source: Source
-    max_retries: int | None = Field(description="null is the default.")
-    delays: list[str] = Field(description="Empty is the tiers.")
-    return_to: ReturnTo
-    says: str = Field(description="What it means, in words.")
-    etag: str | None = Field(description="For `If-Match`; null where it is not in the table.")
-    complaints: list[str] = Field(description="What the row says wrongly.")
-
-
-class RouteLines(BaseModel):
-    """All routes: the table's first, for they win."""
-
-    items: list[RouteLine]
-    next: str | None = None
-
-
-class NewRoute(BaseModel):
-    """A row as it shall be."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    max_retries: Annotated[int, Field(ge=FOR_EVER, le=2**31 - 1)] | None = Field(
-        None, description="-1 is without end; null is the default."
-    )
-    delays: list[Annotated[str, Field(max_length=40)]] = Field(
-        [], max_length=50, description="Waits, each one of the tiers.", examples=[["10s", "20s"]]
-    )
-    return_to: ReturnTo = ReturnTo.QUEUE
-    why: Annotated[str, Field(max_length=2_000)] = ""
-
-
-class Step(BaseModel):
-    """A retry: which, after what wait, how long after the first failure."""
-
-    retry: int
-    after: str
-    at: str
-
-
-class Tested(BaseModel):
-    """What would happen to a letter with this key that always fails."""
-
-    key: str
-    route: str | None = Field(description="The name of the route that takes it.")
-    source: Source | None
-    says: str
-    steps: list[Step]
-    ends: str
-
 
 RouteName = Annotated[str, Path(description="A routing key or pattern.", pattern=NAME), Short]
 IfMatch = Annotated[
@@ -124,20 +62,24 @@ KeyAsked = Annotated[
 def router(book: Book, rules: Rules, clock: Clock = utc_now) -> APIRouter:
     """Everything about routes."""
     routes = APIRouter(prefix=PATH, tags=["routes"])
-    writing = documented(401, 403, 412, 413, 422, 428, 503)
+    _reading(routes, book, rules)
+    _writing(routes, book, rules, clock)
+    return routes
 
+
+def _reading(routes: APIRouter, book: Book, rules: Rules) -> None:
     @routes.get("", responses=documented(401, 403, 503))
     async def list_() -> RouteLines:
         """Every route: rows of the table, then those of the settings."""
-        table = [_row_line(stored, rules) for stored in await every(book)]
-        return RouteLines(items=[*table, *_fixed_lines(rules)])
+        table = [row_line(stored, rules) for stored in await every(book)]
+        return RouteLines(items=[*table, *fixed_lines(rules)])
 
     @routes.get("/test", responses=documented(401, 403, 422, 503))
     async def test(key: KeyAsked) -> Tested:
         """Which route takes a key, and what would happen when to a letter that always fails."""
         reading = rows.read((stored.row for stored in await every(book)), rules.tiers)
-        source, route = _taker(key, (("table", reading.book), *rules.fixed))
-        return _tested(key, source, route, rules.policy(key, route))
+        source, route = taker(key, (("table", reading.book), *rules.fixed))
+        return tested(key, source, route, rules.policy(key, route))
 
     @routes.get("/{name:path}", responses=documented(401, 403, 404, 422, 503))
     async def show(name: RouteName, response: Response) -> RouteLine:
@@ -146,7 +88,11 @@ def router(book: Book, rules: Rules, clock: Clock = utc_now) -> APIRouter:
         if isinstance(stored, NoRoute):
             raise _unknown()
         response.headers["ETag"] = f'"{stored.tag}"'
-        return _row_line(stored, rules)
+        return row_line(stored, rules)
+
+
+def _writing(routes: APIRouter, book: Book, rules: Rules, clock: Clock) -> None:
+    writing = documented(401, 403, 412, 413, 422, 428, 503)
 
     @routes.put(
         "/{name:path}",
@@ -168,7 +114,7 @@ def router(book: Book, rules: Rules, clock: Clock = utc_now) -> APIRouter:
             case never:
                 assert_never(never)
         response.headers["ETag"] = f'"{stored.tag}"'
-        return _row_line(stored, rules)
+        return row_line(stored, rules)
 
     @routes.delete("/{name:path}", status_code=204, responses={**writing, **documented(404)})
     async def delete(name: RouteName, who: Who, seen: IfMatch = None) -> Response:
@@ -183,77 +129,6 @@ def router(book: Book, rules: Rules, clock: Clock = utc_now) -> APIRouter:
                 raise _refusal(refusal)
             case never:
                 assert_never(never)
-
-    return routes
-
-
-def _row_line(stored: Stored, rules: Rules) -> RouteLine:
-    reading = rows.read([stored.row], rules.tiers)
-    name = stored.row.name if isinstance(stored.row.name, str) else None
-    every_ = (*reading.book.exact.values(), *reading.book.patterns)
-    route = every_[0] if every_ else Route("")
-    line = _line(route, "table", rules, stored.tag, list(reading.complaints))
-    return line.model_copy(update={"name": name})
-
-
-def _fixed_lines(rules: Rules) -> Iterable[RouteLine]:
-    for source, book in rules.fixed:
-        for route in (*book.exact.values(), *book.patterns):
-            yield _line(route, source, rules, None, [])
-
-
-def _line(
-    route: Route, source: Source, rules: Rules, etag: str | None, complaints: list[str]
-) -> RouteLine:
-    return RouteLine(
-        name=route.name,
-        source=source,
-        max_retries=route.max_retries,
-        delays=[say(delay) for delay in route.delays],
-        return_to=route.return_to,
-        says=rules.policy(route.name, route).in_words(),
-        etag=etag,
-        complaints=complaints,
-    )
-
-
-def _taker(
-    key: str, books: Iterable[tuple[Source, RouteBook]]
-) -> tuple[Source | None, Route | None]:
-    for source, book in books:
-        if (route := book.find(key)) is not None:
-            return source, route
-    return None, None
-
-
-def _tested(key: str, source: Source | None, route: Route | None, policy: Policy) -> Tested:
-    steps: list[Step] = []
-    at, number = timedelta(), 1
-    while not policy.hopeless and not policy.is_spent(number - 1) and number <= MOST_STEPS:
-        wait = policy.wait_before(number)
-        at += wait
-        steps.append(Step(retry=number, after=say(wait), at=say(at)))
-        number += 1
-    return Tested(
-        key=key,
-        route=route.name if route else None,
-        source=source,
-        says=policy.in_words(),
-        steps=steps,
-        ends=_ends(policy, at),
-    )
-
-
-def _ends(policy: Policy, at: timedelta) -> str:
-    if policy.hopeless:
-        return f"{policy.hopeless}: buried at its first failure"
-    if policy.max_retries == FOR_EVER:
-        return "retried for ever"
-    if policy.max_retries > MOST_STEPS:
-        return f"buried when all {policy.max_retries} retries have failed"
-    return (
-        f"buried {say(at)} after its first failure, when {policy.max_retries} retries have failed"
-    )
 
 
 def _delays(texts: list[str], rules: Rules) -> tuple[timedelta, ...]:
