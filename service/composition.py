@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from importlib.metadata import version
 
 import structlog
@@ -23,7 +21,7 @@ from service.core.route import Route, find_route
 from service.edge import tolerance
 from service.edge.asyncapi import json_route, specification
 from service.edge.listeners import Listeners
-from service.edge.opening import Closed, Opening
+from service.edge.opening import Opening
 from service.edge.post import RabbitPost
 from service.edge.reading import Limits
 from service.edge.wire.lane import Manners, WireLane
@@ -33,7 +31,7 @@ from service.flows.room import Reception, Room
 from service.front import open_front
 from service.ledger.away import LedgerAway
 from service.ledger.engine import is_sqlite
-from service.ledger.routes import Away, Routes
+from service.ledger.routes import Routes
 from service.ledger.schema import upgrade
 from service.office import waiting
 from service.office.watch import Watch
@@ -42,12 +40,12 @@ from service.rooms import rooms_of
 from service.settings import Settings
 from service.topology.tables import Topology
 from service.web.guard import Guard
-from service.web.health import Check, Health, livez, readyz
+from service.web.health import livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
+from service.wellbeing import checks_of
 
 VERSION = version("dead-letter-office")
-PATIENCE = 15.0
 
 
 class Office(AsgiFastStream):
@@ -173,20 +171,9 @@ def _office(
     metrics: Metrics,
     archive: Archive,
 ) -> Office:
-    def rabbitmq() -> Health:
-        return _rabbitmq(opening)
-
-    def database() -> Health:
-        return _database(routes)
-
-    metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: rabbitmq().ok)
-    metrics.watch("dlo_ledger_up", "The ledger answers", lambda: database().ok)
-    checks: dict[str, Check] = {
-        "rabbitmq": rabbitmq,
-        "database": database,
-        "intake": archive.health,
-        **_troubles(rooms),
-    }
+    checks = checks_of(opening, routes, archive, rooms)
+    metrics.watch("dlo_broker_up", "RabbitMQ lets us consume", lambda: checks["rabbitmq"]().ok)
+    metrics.watch("dlo_ledger_up", "The ledger answers", lambda: checks["database"]().ok)
     # The replays' router stands beside those of the rooms.
     others = [room.api for room in rooms if room.api is not None]
     front = open_front(settings, archive.book, routes, opening.topology, checks, others, VERSION)
@@ -242,17 +229,6 @@ def _office(
     return office
 
 
-def _troubles(rooms: tuple[Room, ...]) -> dict[str, Callable[[], Health]]:
-    """What the rooms say of themselves, where they have more to say than RabbitMQ and the ledger."""
-    return {
-        room.name: partial(_trouble, room.trouble) for room in rooms if room.trouble is not None
-    }
-
-
-def _trouble(told: Callable[[], str]) -> Health:
-    return Health(not told(), told() or "up")
-
-
 async def _watch(settings: Settings, routes: Routes) -> None:
     """Keep the routes current. The embedded ledger migrates itself; a server's schema is its owner's."""
     url = settings.database.url.get_secret_value()
@@ -266,34 +242,3 @@ async def _tell(watch: Watch, routes: Routes) -> None:
     """Begin when the ledger is there."""
     await routes.loaded.wait()
     await watch.run()
-
-
-def _rabbitmq(opening: Opening) -> Health:
-    match opening.state:
-        case Closed(since, why):
-            return Health(False, f"{why} (since {since:%H:%M:%S} UTC)")
-        case _:
-            return _moving(opening)
-
-
-def _moving(opening: Opening) -> Health:
-    """Whether letters leave: a connection that stands is not enough."""
-    if opening.gap:
-        return Health(False, opening.gap)
-    if not opening.post.is_open:
-        return Health(False, "publishing is down")
-    lane = opening.lane
-    if lane is not None and lane.gap is not None:
-        return Health(False, f"the wire lane is down: {opening.explain(lane.gap)}")
-    for trouble in (opening.post.trouble, lane.trouble if lane else None):
-        if trouble is not None and asyncio.get_running_loop().time() - trouble.since > PATIENCE:
-            return Health(False, f"letters are held: {trouble.says}")
-    return Health(True, "up")
-
-
-def _database(routes: Routes) -> Health:
-    match routes.state:
-        case Away(since, why):
-            return Health(False, f"{why} (since {since:%H:%M:%S} UTC; last known routes in use)")
-        case _:
-            return Health(True, "up")

@@ -20,7 +20,6 @@ from service.ledger import adopted as ledger
 from service.ledger.book import Book
 from service.ledger.figures import pulse
 from service.ledger.letters import Letter
-from service.ledger.moments import utc
 from service.ledger.routes import Routes
 from service.sends import sends_of
 from service.settings import Settings
@@ -172,7 +171,7 @@ class Adopting:
         """All of them, the settings' first."""
         named = [adopted.Adopted(entry.queue, "settings") for entry in self.settings.adopt]
         return named + [
-            adopted.Adopted(one.queue, "operator", one.who, utc(one.adopted_at))
+            adopted.Adopted(one.queue, "operator", one.who, one.adopted_at)
             for one in await ledger.adopted(self.book)
         ]
 

@@ -10,7 +10,6 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from service.ledger.book import Book
-from service.ledger.moments import utc
 from service.ledger.tables import AUDIT
 
 LONGEST = 2_000
@@ -74,7 +73,7 @@ async def page(book: Book, asked: Asked, before: int | None, limit: int) -> tupl
     return tuple(
         Entry(
             row.number,
-            utc(row.at),
+            row.at,
             Deed(row.who, row.action, row.subject, row.how_many, row.why, row.details),
         )
         for row in rows

@@ -1,14 +1,18 @@
-"""Whose fault it is that a transaction failed: the database's, or that of one row in it."""
+"""Whose fault it is that a transaction failed: the database's, another's, or that of one row in it."""
 
 from __future__ import annotations
 
 import sqlite3
 
-from service.ledger.contention import causes
-
+CLASHES = frozenset({"40P01", "40001"})  # a deadlock, a serialization that failed
 # SQLSTATE classes: data that cannot be stored, constraints, limits of a row or an index.
 ABOUT_A_ROW = ("22", "23", "54")
 SQLITE = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError)
+
+
+def is_clash(away: Exception) -> bool:
+    """Whether two transactions were in each other's way: nobody's fault."""
+    return any(getattr(error, "sqlstate", None) in CLASHES for error in causes(away))
 
 
 def refuses_a_row(away: Exception) -> bool:
@@ -25,3 +29,13 @@ def named(fault: Exception) -> str:
     root = causes(fault)[-1]
     state = getattr(root, "sqlstate", None)
     return f"{type(root).__name__} {state}" if state else type(root).__name__
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """An error, and those that it was raised from."""
+    found: list[BaseException] = []
+    step: BaseException | None = error
+    while step is not None and len(found) < 10:
+        found.append(step)
+        step = step.__cause__
+    return found

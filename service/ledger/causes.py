@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from service.core.states import OPEN, CauseState, LetterState
 from service.ledger.book import Book
-from service.ledger.moments import utc
 from service.ledger.tables import CAUSE_HOURS, CAUSES, LETTER_COUNTS, LETTERS
 
 SAMPLE = 2_000
@@ -185,7 +184,7 @@ async def _hours(
     hours = CAUSE_HOURS.c
     query = select(hours.cause, hours.hour, hours.burials)
     query = query.where(hours.cause.in_(ids), hours.hour >= since).order_by(hours.hour)
-    return [(cause, utc(hour), burials) for cause, hour, burials in await connection.execute(query)]
+    return [(cause, hour, burials) for cause, hour, burials in await connection.execute(query)]
 
 
 def _breakdown(id_: str) -> Any:
@@ -221,7 +220,7 @@ def cause_of(
     hours: tuple[int, ...] = (),
 ) -> Cause:
     """A row as a value."""
-    until = utc(row.muted_until)
+    until = row.muted_until
     over = row.state == CauseState.MUTED and until is not None and until <= now
     return Cause(
         row.id,
@@ -233,9 +232,9 @@ def cause_of(
         None if over else until,
         row.note,
         row.owner,
-        utc(row.first_seen),
-        utc(row.last_seen),
-        utc(row.changed_at),
+        row.first_seen,
+        row.last_seen,
+        row.changed_at,
         row.burials,
         letters or {},
         hours,

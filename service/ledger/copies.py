@@ -14,7 +14,7 @@ from service.ledger.again import again
 from service.ledger.audit import Deed, write
 from service.ledger.book import Book
 from service.ledger.filters import Filter
-from service.ledger.moments import utc
+from service.ledger.moment import in_utc
 from service.ledger.tables import BURIALS, CAUSE_HOURS, CAUSES, LETTERS
 from service.ledger.walks import cut, floor_of, way
 
@@ -136,7 +136,7 @@ def _causes(book: Book, new: Sequence[Copy], now: datetime) -> Iterator[Any]:
     """The causes of what came, each made where it is missing, with what it has now; in one order."""
     for id_ in sorted({copy.letter["cause"] for copy in new}):
         ours = [copy for copy in new if copy.letter["cause"] == id_]
-        moments = [utc(copy.letter["buried_at"]) for copy in ours]
+        moments = [in_utc(copy.letter["buried_at"]) for copy in ours]
         told = ours[0].cause or {
             "id": id_,
             "version": 0,

@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from service.core.states import OPEN, CauseState, LetterState, ReplayState
 from service.ledger.book import Book
 from service.ledger.causes import state_at
-from service.ledger.moments import utc
 from service.ledger.tables import CAUSE_HOURS, CAUSES, LETTER_COUNTS, LETTERS, REPLAYS
 
 LATELY = timedelta(minutes=5)
@@ -77,7 +76,7 @@ async def pulse(book: Book) -> Pulse:
         newest = await connection.scalar(select(func.max(LETTERS.c.number)))
         changed, last = (await connection.execute(seen)).one()
         letters, replays = await _letters(connection), await _running(connection)
-    return Pulse(letters, newest or 0, (utc(changed), utc(last)), replays)
+    return Pulse(letters, newest or 0, (changed, last), replays)
 
 
 async def _letters(connection: AsyncConnection) -> dict[LetterState, int]:
@@ -106,7 +105,8 @@ async def _oldest(connection: AsyncConnection) -> datetime | None:
         for state in OPEN
     ]
     every = union_all(*(select(first) for first in firsts)).subquery()
-    return utc(await connection.scalar(select(func.min(every.c.buried_at))))
+    found: datetime | None = await connection.scalar(select(func.min(every.c.buried_at)))
+    return found
 
 
 async def _per_minute(connection: AsyncConnection, now: datetime) -> float:
@@ -116,7 +116,7 @@ async def _per_minute(connection: AsyncConnection, now: datetime) -> float:
         newest.c.filed_at >= now - LATELY
     )
     many, first = (await connection.execute(lately)).one()
-    span = LATELY if many < SAMPLE else max(now - utc(first), timedelta(seconds=1))
+    span = LATELY if many < SAMPLE else max(now - first, timedelta(seconds=1))
     return round(int(many) / (span / timedelta(minutes=1)), 1)
 
 

@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from service.core.states import OPEN, LetterState
 from service.ledger import recurrence
+from service.ledger.again import again
 from service.ledger.book import Book
 from service.ledger.burial import Burial
-from service.ledger.contention import until_alone
 from service.ledger.counting import count_causes
 from service.ledger.inserting import insert_new
 from service.ledger.recurrence import Known
@@ -57,7 +57,7 @@ async def file(book: Book, burials: Sequence[Burial], now: datetime) -> Filed:
         async with book.writing() as connection:
             return await _file(connection, burials, now)
 
-    return await until_alone(once)
+    return await again(once)
 
 
 async def _file(connection: AsyncConnection, burials: Sequence[Burial], now: datetime) -> Filed:

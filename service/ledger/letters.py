@@ -13,7 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from service.core.states import ItemState, LetterState
 from service.ledger.book import Book
 from service.ledger.filters import Filter, where
-from service.ledger.moments import utc
 from service.ledger.tables import BURIALS, LETTER_COUNTS, LETTERS, REPLAY_ITEMS
 from service.ledger.walks import cut, floor_of, way
 
@@ -146,8 +145,7 @@ async def body_of(book: Book, id_: str) -> bytes | NoLetter:
 def letter_of(row: Row[Any]) -> Letter:
     """A row as a value."""
     named = {name: getattr(row, name) for name in NAMES}
-    moments = {name: utc(named[name]) for name in MOMENTS}
-    return Letter(**named | moments | {"state": LetterState(row.state)})
+    return Letter(**named | {"state": LetterState(row.state)})
 
 
 def _counted(wanted: Filter) -> list[ColumnElement[bool]]:
@@ -189,13 +187,12 @@ async def _whole(connection: AsyncConnection, row: Row[Any]) -> Whole:
 
 def _burial(row: Row[Any]) -> Burial:
     what = (row.cause, row.reason, row.error_type, row.error, row.retries, row.replay)
-    return Burial(row.burial, utc(row.buried_at), *what)
+    return Burial(row.burial, row.buried_at, *what)
 
 
 def _replayed(row: Row[Any]) -> Replayed:
-    when = (utc(row.sent_at), utc(row.ended_at))
+    when = (row.sent_at, row.ended_at)
     return Replayed(row.replay, row.position, row.queue, ItemState(row.state), row.says, *when)
 
 
 NAMES = tuple(Letter.__dataclass_fields__)
-MOMENTS = ("first_failure", "filed_at", "buried_at", "changed_at")

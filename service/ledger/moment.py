@@ -8,6 +8,11 @@ from sqlalchemy import DateTime, Dialect
 from sqlalchemy.types import TypeDecorator
 
 
+def in_utc(moment: datetime) -> datetime:
+    """A moment without a zone is in UTC already."""
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 class Moment(TypeDecorator[datetime]):
     """Written in UTC, read as UTC."""
 
@@ -16,12 +21,8 @@ class Moment(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Written in UTC; a moment without a zone is one already."""
-        if value is None:
-            return None
-        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+        return None if value is None else in_utc(value)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Read as UTC."""
-        if value is None:
-            return None
-        return value if value.tzinfo else value.replace(tzinfo=UTC)
+        return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)

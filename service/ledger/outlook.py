@@ -12,7 +12,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from service.core.states import ItemState
 from service.ledger.book import Book
 from service.ledger.filters import Filter
-from service.ledger.moments import utc
 from service.ledger.replays import chosen
 from service.ledger.tables import CAUSES, LETTERS, REPLAY_ITEMS, REPLAY_TARGETS, REPLAYS
 
@@ -95,7 +94,7 @@ async def _arriving(
         .limit(MOST_CAUSES)
     )
     rows = await connection.execute(wanted)
-    return tuple(Arriving(row.id, row.title, utc(row.last_seen)) for row in rows)
+    return tuple(Arriving(row.id, row.title, row.last_seen) for row in rows)
 
 
 async def _busy(connection: AsyncConnection, queues: Mapping[str, int]) -> dict[str, str]:

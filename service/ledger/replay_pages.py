@@ -10,7 +10,6 @@ from sqlalchemy import Row, select
 
 from service.core.states import ItemState, ReplayState
 from service.ledger.book import Book
-from service.ledger.moments import utc
 from service.ledger.replays import Replay, Unknown, figures_of, replay_of
 from service.ledger.tables import LETTERS, REPLAY_ITEMS, REPLAYS
 
@@ -76,6 +75,6 @@ def _item(row: Row[*tuple[Any, ...]]) -> Item:
         row.queue,
         ItemState(row.state),
         row.says,
-        utc(row.sent_at),
-        utc(row.ended_at),
+        row.sent_at,
+        row.ended_at,
     )

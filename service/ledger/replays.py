@@ -16,7 +16,6 @@ from service.ledger.again import again
 from service.ledger.audit import Deed, clean, write
 from service.ledger.book import Book
 from service.ledger.filters import Filter, where
-from service.ledger.moments import utc
 from service.ledger.tables import LETTERS, REPLAY_ITEMS, REPLAYS
 
 
@@ -153,10 +152,10 @@ def replay_of(row: Row[*tuple[Any, ...]], figures: Mapping[ItemState, int] | Non
         Attempts(row.attempts),
         Terms(row.rate, row.canary, row.stop_percent, watch),
         row.total,
-        utc(row.created_at),
-        utc(row.started_at),
-        utc(row.ramped_at),
-        utc(row.ended_at),
+        row.created_at,
+        row.started_at,
+        row.ramped_at,
+        row.ended_at,
         figures or {},
     )
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from sqlalchemy import delete, select
 
 from service.core.states import LetterState
+from service.ledger.again import again
 from service.ledger.book import Book
-from service.ledger.contention import until_alone
 from service.ledger.tables import BURIALS, CAUSE_HOURS, LETTERS
 
 DONE = (LetterState.HANDLED, LetterState.QUIET)
@@ -33,7 +33,7 @@ async def forget(book: Book, states: Sequence[LetterState], before: datetime) ->
     named = [state.value for state in states]
     old = select(LETTERS.c.number).where(LETTERS.c.state.in_(named), LETTERS.c.changed_at < before)
     old = old.order_by(LETTERS.c.changed_at).limit(AT_ONCE)
-    return await until_alone(once)
+    return await again(once)
 
 
 async def forget_hours(book: Book, before: datetime) -> None:

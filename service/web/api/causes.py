@@ -12,7 +12,7 @@ from service.ledger.audit import Deed
 from service.ledger.book import Book
 from service.ledger.cause_life import Act, NotNow, act, annotate
 from service.ledger.causes import After, Cause, NoCause, Wanted, find, page
-from service.ledger.moments import utc
+from service.ledger.moment import in_utc
 from service.web.access import Person
 from service.web.api.asking import CausePath, Said, is_id
 from service.web.api.cause_shapes import (
@@ -124,7 +124,7 @@ def _after(text: str | None, sort: str) -> After | None:
         return None
     moment, id_ = keys_of(text, sort, str, str)
     try:
-        return utc(datetime.fromisoformat(str(moment))), str(id_)
+        return in_utc(datetime.fromisoformat(str(moment))), str(id_)
     except ValueError:
         raise broken() from None
 

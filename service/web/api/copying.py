@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from service.core.states import LetterState
 from service.ledger.copies import Copy
-from service.ledger.moments import utc
 from service.web.api.asking import CauseId, LetterId, Moment
 from service.web.api.letter_shapes import ImportFault
 from service.web.api.readable import in_base64
@@ -188,7 +187,7 @@ def _said(value: object) -> object:
         case bytes() | memoryview() | bytearray():
             return in_base64(bytes(value))
         case datetime():
-            return utc(value).isoformat()
+            return value.isoformat()
         case Mapping():
             return dict(value)
         case _:
