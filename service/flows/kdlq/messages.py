@@ -33,7 +33,9 @@ class KdlqGivenUpHeaders(KdlqHeaders):
     error: str = always(marks.ERROR, "How the last attempt ended; 1 kB at most.")
     error_type: str = always(marks.ERROR_TYPE, "The kind of that end.")
     retries: Count = always(marks.RETRY_COUNT, "The same as `KDLQ_Redelivered`.")
-    queue: str = always(marks.ORIGINAL_QUEUE, "The queue or topic that it came from at first.")
+    queue: str = always(
+        marks.ORIGINAL_QUEUE, "The queue that it came from at first; of a topic `kafka:topic`."
+    )
     exchange: str = always(marks.ORIGINAL_EXCHANGE, "The exchange it was first published to.")
     key: str = always(marks.ORIGINAL_ROUTING_KEY, "The routing key it was first published with.")
     letter: str = always(marks.LETTER, "Its id: its `message_id`, or one that was made for it.")

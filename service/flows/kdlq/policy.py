@@ -19,7 +19,7 @@ from service.flows.kdlq.status import OnException
 from service.flows.kdlq.topology import Names
 from service.topology.tables import Topology
 
-NAME = "kdlq"
+NAME, KAFKA = "kdlq", "kafka"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,9 @@ def counted(envelope: Envelope, rules: Rules, source: str, seal: Seal) -> Delive
     if isinstance(known, Marks) and _is_same(known, envelope):
         marks = replace(known, retries=redelivered)
     else:
-        here = Origin(source, envelope.exchange, envelope.routing_key)
+        # A topic is no queue: nobody shall send a letter of Kafka to a queue that has its name.
+        place = f"{KAFKA}:{source}" if "offset" in envelope.place else source
+        here = Origin(place, envelope.exchange, envelope.routing_key)
         letter = envelope.message_id or envelope.fresh_id
         marks = Marks(letter, NAME, here, redelivered, envelope.at, replay=replay_in(headers))
     carries = originals(headers, envelope.place) if rules.informational_headers else {}

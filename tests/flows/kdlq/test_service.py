@@ -92,7 +92,7 @@ async def test_consumers_on_kafka(rabbit_url: str, tmp_path: Path) -> None:
             (headers,) = await skipped(channel, 1)
             known = read(headers, Seal(KEY.encode()))
             assert isinstance(known, Marks)
-            assert (known.letter, known.origin.queue) == ("svc/0/1", "svc")
+            assert (known.letter, known.origin.queue) == ("svc/0/1", "kafka:svc")
             assert (headers[names.MARKER], headers["binary"]) == ("kafka", bytearray(b"\xff"))
 
             async def committed() -> bool:
