@@ -24,6 +24,8 @@ from service.ledger.schema import upgrade
 LETTERS = int(os.environ.get("DLO_TEST_LETTERS", "10000"))
 ROUNDS = 3
 GOAL = 0.5
+# As people run it: the servers of the tests do not wait for the disk.
+DURABLE = {"fsync": "on", "full_page_writes": "on"}
 Figures = dict[str, float]
 
 
@@ -88,7 +90,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)  # PostgreSQL runs as somebody else where we are root
-        postgres = Server(folder / "postgres")
+        postgres = Server(folder / "postgres", DURABLE)
         with broker(folder) as url:
             postgres.start()
             try:

@@ -16,7 +16,8 @@ from service.composition import quiet_collector
 from service.ledger.book import Book
 from service.ledger.filing import Filed
 from service.office.inquest import Inquest, Source
-from service.office.taker import Desk, Taker
+from service.office.intake_desk import Desk, writers
+from service.office.taker import Taker
 
 
 class Stopwatch:
@@ -39,7 +40,8 @@ async def take_in(url: str, database: str, count: int) -> dict[str, float]:
     book, watch = Book(database), Stopwatch(count)
     async with book.reading():
         pass  # both sides of the comparison are connected before the clock runs
-    taker = Taker(Desk(url, book, Inquest(SEAL), watch), Source(QUEUE, "dlq_processor"))
+    desk = Desk(url, book, Inquest(SEAL), watch, writing=writers(book))
+    taker = Taker(desk, Source(QUEUE, "dlq_processor"))
     quiet_collector()
     began, cpu = time.perf_counter(), _cpu()
     taker.start()

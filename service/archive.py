@@ -12,8 +12,8 @@ from service.ledger.adopted import adopted
 from service.ledger.book import Book
 from service.office.inquest import ADOPTED, Inquest, Source
 from service.office.intake import Intake
+from service.office.intake_desk import Desk, writers
 from service.office.sweeper import Sweeper
-from service.office.taker import Desk
 from service.rooms import seal_of
 from service.settings import Settings
 from service.topology.tables import Topology
@@ -73,6 +73,7 @@ def _intake(
         own.batch,
         own.linger,
         settings.rabbit.reconnect.total_seconds(),
+        writing=writers(book),
     )
     fixed = [Source(q.name, room.name, q.discarded) for room in rooms for q in room.dead]
     named = tuple(entry.queue for entry in settings.adopt)

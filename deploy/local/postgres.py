@@ -7,8 +7,9 @@ import secrets
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from deploy.local import ports, processes
 from deploy.local.postgres_programs import environment, program
@@ -29,8 +30,8 @@ _SETTINGS = {
 class Server:
     """One server; what an earlier, killed run left in the folder is adopted."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
+    def __init__(self, folder: Path, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.folder, self._settings = folder.resolve(), {**_SETTINGS, **settings}
         self._user = ACCOUNT if os.geteuid() == 0 else None
         self._process = processes.recall(self._pid_file)
 
@@ -110,7 +111,10 @@ class Server:
     def _launch(self) -> None:
         if not ports.is_free(self.port):
             (self.folder / "port").unlink()
-        settings = _SETTINGS | {"port": str(self.port), "unix_socket_directories": self._socket}
+        settings = self._settings | {
+            "port": str(self.port),
+            "unix_socket_directories": self._socket,
+        }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         self._process = processes.spawn(
             [program("postgres"), "-D", self._data, *options],

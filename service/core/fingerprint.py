@@ -15,18 +15,18 @@ VERSION = 1
 LONGEST_TITLE = 200
 LONGEST_MESSAGE = 1024
 
-# What differs between two letters that failed alike; the order matters.
-VARIABLE = (
-    (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<id>"),
-    (
-        re.compile(
-            r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?"
-        ),
-        "<date>",
-    ),
-    (re.compile(r'"[^"]*"|\'[^\']*\'|`[^`]*`|«[^»]*»|“[^”]*”'), "<text>"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{6,}\b"), "<hex>"),
-    (re.compile(r"\d+(?:[.,]\d+)*"), "<n>"),
+# What differs between two letters that failed alike; at one place the first that fits counts.
+KINDS = {
+    "id": r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b",
+    "date": r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?",
+    "text": r"\"[^\"]*\"|'[^']*'|`[^`]*`|«[^»]*»|“[^”]*”",
+    "hex": r"\b0x[0-9a-fA-F]+\b|\b(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{6,}\b",
+    "n": r"\d+(?:[.,]\d+)*",
+}
+VARIABLE = re.compile(
+    "(?=[0-9a-fA-F\"'`«“])(?:"
+    + "|".join(f"(?P<{name}>{kind})" for name, kind in KINDS.items())
+    + ")"
 )
 
 
@@ -76,10 +76,8 @@ def cause_of(failure: Failure) -> Cause:
 @lru_cache(maxsize=1024)
 def without_variables(message: str) -> str:
     """A message with numbers, ids, hex, quotes and dates replaced: what two failures share."""
-    first = " ".join(message[:LONGEST_MESSAGE].split())
-    for pattern, instead in VARIABLE:
-        first = pattern.sub(instead, first)
-    return first
+    plain = " ".join(message[:LONGEST_MESSAGE].split())
+    return VARIABLE.sub(lambda found: f"<{found.lastgroup}>", plain)
 
 
 @lru_cache(maxsize=1024)

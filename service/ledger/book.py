@@ -40,6 +40,11 @@ class Book:
         """An insert that can say what happens on a conflict; both dialects say it alike."""
         return sqlite.insert(table) if is_sqlite(self._url) else postgresql.insert(table)
 
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it has one writer at a time."""
+        return is_sqlite(self._url)
+
     async def close(self) -> None:
         """Give the connections back."""
         await self._engine.dispose()

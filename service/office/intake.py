@@ -13,7 +13,8 @@ import structlog
 
 from service.ledger.away import LedgerAway
 from service.office.inquest import Source
-from service.office.taker import Desk, Taker
+from service.office.intake_desk import Desk
+from service.office.taker import Taker
 
 WATCH_SECONDS = 2.0
 Adopted = Callable[[], Awaitable[tuple[str, ...]]]

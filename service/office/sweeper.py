@@ -13,7 +13,7 @@ from service.ledger.away import LedgerAway
 from service.ledger.book import Book
 from service.ledger.parked import Parked, parked
 from service.ledger.retention import AT_ONCE, DISCARDED, DONE, forget, forget_hours
-from service.office.taker import utc_now
+from service.office.intake_desk import utc_now
 
 LOOK_SECONDS = 5.0
 SWEEP_SECONDS = 600.0

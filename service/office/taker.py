@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from datetime import datetime
 
 import structlog
 
@@ -16,10 +14,10 @@ from service.edge.sentences import place
 from service.edge.wire import Batch, Delivered
 from service.ledger.away import LedgerAway
 from service.ledger.blame import named, refuses_a_row
-from service.ledger.book import Book
 from service.ledger.burial import Burial
 from service.ledger.filing import Filed, file
-from service.office.inquest import Inquest, Source
+from service.office.inquest import Source
+from service.office.intake_desk import WRITTEN_AT_ONCE, Desk
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 NOT_FOUND, NO_ACCESS = 404, 403
@@ -30,35 +28,6 @@ BREATH = 20
 
 class TooManyAside(Exception):
     """Letters that cannot be filed leave no room for others: all go back, and are tried again later."""
-
-
-class Counter(Protocol):
-    """Who counts what was filed."""
-
-    def filed(self, flow: str, filed: Filed) -> None:
-        """Some letters of this flow are in the ledger."""
-
-
-def utc_now() -> datetime:
-    """The wall clock."""
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What all takers share."""
-
-    url: str
-    book: Book
-    inquest: Inquest
-    counter: Counter
-    prefetch: int = 500
-    batch: int = 200
-    linger: timedelta = timedelta(milliseconds=50)
-    pause: float = 2.0
-    clock: Callable[[], datetime] = utc_now
-    writing: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """One transaction at a time: SQLite has one writer, and PostgreSQL's would wait for the counts."""
 
 
 class Taker:
@@ -134,19 +103,24 @@ class Taker:
         self._trouble = "" if code == NOT_FOUND and self._source.is_adopted else says
 
     async def _take(self, line: wire.Intake) -> None:
-        filing: asyncio.Task[None] | None = None
+        """A batch gathers while one is read and those before them are written."""
+        filing: list[asyncio.Task[None]] = []
+        last: set[str] = set()
         try:
             while True:
                 batch = await line.take(self._desk.batch, self._desk.linger.total_seconds())
                 burials = await self._read(batch)
-                if filing is not None:
-                    await asyncio.shield(filing)
+                if len(filing) >= WRITTEN_AT_ONCE:
+                    await asyncio.shield(filing.pop(0))
                 if len(self._aside) > self._desk.prefetch // 2:
                     raise TooManyAside
-                filing = asyncio.create_task(self._file(batch, burials))
+                ids = {burial.id for burial in burials}
+                if filing and not ids.isdisjoint(last):
+                    await asyncio.shield(filing[-1])  # two burials of one letter: in their order
+                before, last = filing[-1] if filing else None, ids
+                filing.append(asyncio.create_task(self._file(batch, burials, before)))
         finally:
-            if filing is not None:
-                await filing
+            await asyncio.gather(*filing)
 
     async def _read(self, batch: Batch) -> list[Burial]:
         now, burials = self._desk.clock(), []
@@ -164,8 +138,10 @@ class Taker:
             self._log.error("a letter could not be read", action="letter_unread", why=why)
             return self._desk.inquest.bare(taken, self._source, now, why)
 
-    async def _file(self, batch: Batch, burials: Sequence[Burial]) -> None:
-        """Until they are filed, or are not ours any more. Never raises."""
+    async def _file(
+        self, batch: Batch, burials: Sequence[Burial], before: asyncio.Task[None] | None
+    ) -> None:
+        """Until they are filed, or are not ours any more; settled after the batch before. Never raises."""
         try:
             filed = await self._write(batch, burials)
         except Exception as fault:  # noqa: BLE001  # the database answers, and will not have one of them
@@ -173,6 +149,8 @@ class Taker:
             self._log.warning(says, action="intake_one_by_one", why=named(fault))
             await self._one_by_one(batch, burials)
             return
+        if before is not None:
+            await asyncio.shield(before)
         if filed is not None:
             self._settle(batch.letters, filed)
 

@@ -6,7 +6,8 @@ from service.core.marks import Seal
 from service.edge.properties import open_properties
 from service.ledger.book import Book
 from service.office.inquest import Inquest, Source
-from service.office.taker import Desk, Taker
+from service.office.intake_desk import Desk
+from service.office.taker import Taker
 from tests.intake.reading import count, ledger, letters
 from tests.intake.test_taker import QUEUE, Silent
 from tests.kit.broker import channel_to, clean

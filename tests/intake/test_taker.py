@@ -16,7 +16,8 @@ from service.ledger.book import Book
 from service.ledger.burial import Burial
 from service.ledger.filing import Filed
 from service.office.inquest import Inquest, Source
-from service.office.taker import Desk, Taker
+from service.office.intake_desk import Desk
+from service.office.taker import Taker
 from tests.intake.reading import causes, count, ledger, letters
 from tests.kit.broker import channel_to, clean
 from tests.servers.waiting import eventually
