@@ -23,7 +23,8 @@ class Manners:
     """How the lane behaves towards the broker."""
 
     prefetch: int
-    """Letters in our hands per queue."""
+    """Letters in our hands per queue. After a crash at most so many come twice: two thirds may be on
+    their way, for of others the broker may not have heard the acknowledgement yet."""
     publish_timeout: float
     reconnect: float
     """The longest pause between two tries to connect."""
@@ -41,6 +42,7 @@ class WireLane:
             ours=manners.ours,
             timeout=manners.publish_timeout,
             pause=manners.reconnect,
+            most=max(1, manners.prefetch * 2 // 3),
             on_open=lambda: self.relay.try_again(),
         )
         self.relay = Relay(self.posting, clerks, mend)

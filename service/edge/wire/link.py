@@ -40,7 +40,7 @@ class Link:
     @property
     def is_open(self) -> bool:
         """Whether the connection stands, with its channels."""
-        return self.trouble is None
+        return self.trouble is None and self.connection is not None and self.connection.is_open
 
     async def open(self) -> None:
         """Connect now, or raise; from then on stay connected."""

@@ -7,6 +7,7 @@ shared it, it would not read those either.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -31,11 +32,14 @@ class Posting:
         ours: frozenset[str],
         timeout: float,
         pause: float = 2.0,
+        most: int = 1000,
         on_open: Callable[[], None] = lambda: None,
     ) -> None:
         self.link = Link(target, pause, self._furnish)
         self._ours, self._timeout = ours | {""}, timeout
         self._on_open = on_open
+        self._most, self._flying, self._is_next = most, 0, False
+        self._waiting: deque[tuple[Address, bytes, bytes, Answer]] = deque()
         self._channels: dict[bool, Confirmed] = {}
         self._watching: asyncio.Task[None] | None = None
         self._unblocked = 0.0
@@ -71,10 +75,18 @@ class Posting:
     @property
     def unanswered(self) -> int:
         """Letters on their way."""
-        return sum(len(channel.flights) for channel in self._channels.values())
+        return self._flying
 
     def send(self, to: Address, properties: bytes, body: bytes, answer: Answer) -> None:
-        """Publish a letter; the answer comes later, or at once where nothing can be sent."""
+        """Publish a letter; the answer comes later, or at once where nothing can be sent. After a crash
+        whatever is in flight comes twice: so at most `most` are, the others wait for their turn."""
+        if self._flying < self._most:
+            self._publish(to, properties, body, answer)
+        else:
+            self._waiting.append((to, properties, body, answer))
+
+    def _publish(self, to: Address, properties: bytes, body: bytes, answer: Answer) -> None:
+        self._flying += 1
         channel = self._channels.get(to.exchange in self._ours)
         if channel is None or not channel.is_open:
             self._answered(answer, NotSent(f"not connected: {self.link.trouble or 'opening'}"))
@@ -84,11 +96,17 @@ class Posting:
         channel.publish(flight)
 
     def _answered(self, answer: Answer, fate: Fate) -> None:
+        self._flying -= 1
         if fate is None:
             self.trouble = None
         else:
             self._complain(str(fate))
         answer(fate)
+        if self._waiting and not self._is_next:
+            self._is_next = True
+            while self._waiting and self._flying < self._most:
+                self._publish(*self._waiting.popleft())
+            self._is_next = False
 
     def _complain(self, says: str) -> None:
         """Remember since when nothing goes out; one line for a trouble, not one for each letter."""
