@@ -68,15 +68,21 @@ def _death(entry: object) -> Death | None:
     keys, count = entry.get("routing-keys"), entry.get("count")
     if not (isinstance(queue, str) and queue and isinstance(exchange, str)):
         return None
-    key = keys[0] if isinstance(keys, list) and keys else ""
-    if max(len(queue), len(exchange), len(key) if isinstance(key, str) else 0) > LONGEST_NAME:
+    first = keys[0] if isinstance(keys, list) and keys else ""
+    key = first if isinstance(first, str) else ""
+    if any(_size(name) > LONGEST_NAME for name in (queue, exchange, key)):
         return None  # no broker has such names
     since = entry.get("time")
     return Death(
         queue=queue,
         exchange=exchange,
-        routing_key=key if isinstance(key, str) else "",
+        routing_key=key,
         reason=reason if isinstance(reason, str) and reason in DEATH_REASONS else "other",
         count=count if isinstance(count, int) and count > 0 else 1,
         since=since if isinstance(since, datetime) and since.tzinfo is not None else None,
     )
+
+
+def _size(name: str) -> int:
+    """Bytes on the wire: AMQP has one byte for the length of a name."""
+    return len(name) if name.isascii() else len(name.encode("utf-8", "surrogatepass"))

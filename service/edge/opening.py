@@ -118,7 +118,10 @@ class Opening:
         try:
             async with asyncio.timeout(5):
                 await declare(self.topology, self._connection)
-        except FAULTS as error:
+        except asyncio.CancelledError:  # also aio-pika's word for a connection lost meanwhile
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+        except Exception as error:  # noqa: BLE001  # aiormq raises even a bare one; whoever mends goes on
             self.gap = sentence(error, self._url)
             self._log.warning(self.gap, action="not_mended")
         else:

@@ -238,7 +238,13 @@ def _is_a_result(failure: Exception, send: Send) -> bool:
 
 def is_blamed(refusal: Exception, to: Address) -> bool:
     """The broker closed the channel over one exchange: that letter's fault, or a neighbour's."""
-    return bool(to.exchange) and f"'{to.exchange}'" in str(refusal)
+    said = str(refusal)
+    if not to.exchange:
+        return False
+    # RabbitMQ cuts what it says to 255 bytes: of a long name the end may be missing.
+    return f"'{to.exchange}'" in said or (
+        len(to.exchange) > 200 and f"'{to.exchange[:200]}" in said
+    )
 
 
 def shown(to: Address) -> str:

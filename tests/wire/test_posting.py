@@ -134,7 +134,7 @@ async def test_whatever_has_no_answer_when_the_link_is_cut_is_in_doubt(
         proxy.heal()
         await eventually(lambda: len(answers) == 50)
         assert kinds(answers) == {NotSent: 50}
-        await eventually(lambda: posting.link.is_open)
+        await eventually(lambda: posting.link.opened == 2)
         assert await fates(posting, (queue, "again", b"")) == [None]
         await posting.close()
 
@@ -148,6 +148,19 @@ async def test_silence_is_given_up_after_the_time_out(rabbit_url: str, queue: Ad
         proxy.black_hole_for(0)
         (fate,) = await fates(posting, (queue, "a", b""))
         assert "no confirmation within 0.5 s" in str(fate)
-        await eventually(lambda: posting.link.is_open)
+        await eventually(lambda: posting.link.opened == 2)
         assert await fates(posting, (queue, "b", b"")) == [None]
         await posting.close()
+
+
+async def test_a_letter_that_cannot_be_written_shifts_nobodys_answer(
+    posting: Posting, channel: AbstractChannel, queue: Address
+) -> None:
+    """The broker counts what it hears: one that was counted here alone would hand its word to the next."""
+    with pytest.raises(ValueError, match="255 bytes"):
+        posting.send(Address("", "é" * 255), letter("unwritable"), b"", lambda _fate: None)
+    assert posting.unanswered == 0
+    sends = [(to, f"{n}", b"") for n, to in enumerate((queue, NOBODY) * 20)]
+    found = await fates(posting, *sends)
+    assert [isinstance(fate, Unroutable) for fate in found] == [False, True] * 20
+    assert len(await drain(channel, queue.routing_key)) == 20

@@ -74,3 +74,12 @@ async def test_letters_that_go_back_are_settled_by_themselves(window: Window) ->
     assert await told(window, 1) == [("upto", 1)]
     assert await told(window, 3, how=Settle.REJECT) == [("reject", 3)]
     assert [job.delivered.tag for job in window.jobs] == [4, 5]
+
+
+async def test_what_is_settled_behind_a_held_letter_is_let_go(window: Window) -> None:
+    """Or one held letter would keep every letter after it in memory."""
+    window.jobs[0].stage = Stage.HELD
+    assert await told(window, 2, 3, 5) == [("one", 2), ("one", 3), ("one", 5)]
+    assert [job.delivered.tag for job in window.jobs] == [1, 4]
+    assert await told(window, 1, 4) == [("upto", 4)]
+    assert not window.jobs

@@ -43,6 +43,8 @@ class Channel:
         """Send a method and return the answer; Refused or Lost where there is none."""
         if self.ended is not None:
             raise self.ended
+        if self.connection.lost.done():  # it was made too late to be told
+            raise self.connection.lost.result()
         answer: asyncio.Future[Frame] = self.connection.loop.create_future()
         self._questions.append(answer)
         self.connection.send(frames.write(method, self.number))

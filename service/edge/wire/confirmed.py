@@ -15,7 +15,7 @@ from service.edge.wire import frames
 from service.edge.wire.channel import Channel
 from service.edge.wire.connection import Connection
 from service.edge.wire.delivered import table_at
-from service.edge.wire.errors import NO_ACCESS, NOT_FOUND, Lost, Refused
+from service.edge.wire.errors import NO_ACCESS, NOT_FOUND, Doubtful, Lost, Refused
 
 Fate = NotSent | Unroutable | None
 """None is the broker's word that it has the letter, in a queue."""
@@ -51,13 +51,13 @@ class Confirmed(Channel):
         await self.ask(commands.Confirm.Select())
 
     def publish(self, flight: Flight) -> None:
-        """Hand a letter over."""
+        """Hand a letter over. What can raise comes first: a letter that is counted and not written would
+        shift the broker's word to its neighbours."""
+        first = self._first_frame(flight.to)
+        content = frames.content(self.number, flight.properties, flight.body, self.connection.room)
         self._count += 1
         self.flights[self._count] = flight
-        self.connection.send(
-            self._first_frame(flight.to),
-            *frames.content(self.number, flight.properties, flight.body, self.connection.room),
-        )
+        self.connection.send(first, *content)
 
     def on_settled(self, tag: int, *, upto: bool, taken: bool) -> None:
         """The broker's word on one letter, or on all up to it."""
@@ -94,14 +94,14 @@ class Confirmed(Channel):
 
     def _find(self, to: Address, properties: bytes, body: bytes) -> Flight | None:
         """Which letter came back: the one with the same bytes, else (a broker may write the same
-        headers in another way) the only one with this address and this mark."""
+        headers in another way) the oldest with this address, this body and this mark."""
         there = [f for f in self.flights.values() if f.to == to and not f.is_returned]
         same = [f for f in there if f.properties == properties and f.body == body]
         if same:
             return same[0]
         mark = _mark(properties)
-        marked = [f for f in there if mark is not None and _mark(f.properties) == mark]
-        return marked[0] if len(marked) == 1 else None
+        alike = (f for f in there if mark is not None and f.body == body)
+        return next((f for f in alike if _mark(f.properties) == mark), None)
 
     def _first_frame(self, to: Address) -> bytes:
         """The same for every letter to this address."""
@@ -140,5 +140,7 @@ def _failure(why: Exception, to: Address) -> NotSent | Unroutable:
             return Unroutable(permission(why.text))
         case Refused(code=code) if code == NO_ACCESS:
             return NotSent(permission(why.text))
+        case Refused():
+            return Doubtful(str(why))
         case _:
             return NotSent(str(why))

@@ -17,6 +17,8 @@ from service.edge.wire.target import Target
 MOST_IN_HAND = 32 * 1024 * 1024
 """Bytes of letters in our hands at which we read no further until some of them are done."""
 BEATS_MISSED = 2.5
+MOST_CHANNELS = 2047
+"""As many as RabbitMQ allows by default: past them the connection is opened anew."""
 
 
 class Connection(asyncio.Protocol):
@@ -44,7 +46,11 @@ class Connection(asyncio.Protocol):
 
     def number(self) -> int:
         """A channel number that nobody had before: a closed channel's may still be in use."""
-        return next(self._numbers)
+        number = next(self._numbers)
+        if number > MOST_CHANNELS:
+            self.drop(Lost("no channel number is left"))
+            raise Lost("no channel number is left")
+        return number
 
     def send(self, *pieces: bytes) -> None:
         """Hand frames over; what is ready in this turn of the loop leaves together."""

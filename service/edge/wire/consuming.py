@@ -58,7 +58,7 @@ class Consuming:
         """Let no more letters come; those that came can still be settled."""
         self._is_stopped = True
         await self._look_away()
-        for consumer in self._consumers.values():
+        for consumer in tuple(self._consumers.values()):
             with suppress(*FAULTS):
                 await consumer.stop()
 
@@ -75,8 +75,9 @@ class Consuming:
             self._looking = None
 
     async def _furnish(self, connection: Connection) -> None:
-        for queue in () if self._is_stopped else self._takes:
-            await self._start(queue, connection)
+        for queue in self._takes:
+            if not self._is_stopped:
+                await self._start(queue, connection)
 
     async def _start(self, queue: str, connection: Connection) -> None:
         consumer = Consumer(connection, queue, self._prefetch, self._takes[queue], self._gone)
@@ -88,6 +89,8 @@ class Consuming:
             self._consumers[queue] = consumer
             self._gaps.pop(queue, None)
             self._idle.pop(queue, None)
+            if self._is_stopped:  # meanwhile: it must not bring letters any more
+                await consumer.stop()
 
     def _gap(self, queue: str, fault: Exception) -> None:
         if queue not in self._gaps:

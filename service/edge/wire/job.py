@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from service.core.plan import Plan
+from service.edge.post import Trouble
 from service.edge.wire.delivered import Delivered
 from service.edge.wire.parcel import Parcel
 from service.edge.wire.window import Stage
@@ -40,7 +41,17 @@ class Clerk(Protocol):
 class Job:
     """One delivery in our hands."""
 
-    __slots__ = ("clerk", "delivered", "errand", "has_stumbled", "plan", "stage", "step", "window")
+    __slots__ = (
+        "clerk",
+        "delivered",
+        "errand",
+        "has_stumbled",
+        "held",
+        "plan",
+        "stage",
+        "step",
+        "window",
+    )
 
     def __init__(self, delivered: Delivered, clerk: Clerk, window: Window) -> None:
         self.delivered, self.clerk, self.window = delivered, clerk, window
@@ -49,6 +60,8 @@ class Job:
         self.plan: Plan | None = None
         self.step = 0
         self.has_stumbled = False
+        self.held: Trouble | None = None
+        """Since when its send is tried again, and why."""
 
     @property
     def is_ours(self) -> bool:

@@ -62,7 +62,7 @@ class WireLane:
     @property
     def trouble(self) -> Trouble | None:
         """Since when letters are held, and why; None where they leave."""
-        return self.posting.trouble if self.relay.in_hand else None
+        return self.relay.trouble or (self.posting.trouble if self.relay.in_hand else None)
 
     @property
     def figures(self) -> tuple[tuple[str, str, Callable[[], float]], ...]:

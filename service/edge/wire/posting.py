@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from enum import Enum
 
 import structlog
 
@@ -22,8 +23,17 @@ from service.edge.wire.link import Link
 from service.edge.wire.target import Target
 
 
+class Way(Enum):
+    """The channels: a missing foreign exchange closes the foreigners' channel, not ours; and a letter
+    over which the broker may have closed one goes alone, so that it takes no neighbours along."""
+
+    OURS = "ours"
+    FOREIGN = "foreign"
+    ALONE = "alone"
+
+
 class Posting:
-    """Two channels: a missing foreign exchange closes the foreigners' channel, not ours."""
+    """A channel for each way, on one connection."""
 
     def __init__(
         self,
@@ -40,7 +50,7 @@ class Posting:
         self._on_open = on_open
         self._most, self._flying, self._is_next = most, 0, False
         self._waiting: deque[tuple[Address, bytes, bytes, Answer]] = deque()
-        self._channels: dict[bool, Confirmed] = {}
+        self._channels: dict[Way, Confirmed] = {}
         self._watching: asyncio.Task[None] | None = None
         self._unblocked = 0.0
         self._log = structlog.get_logger("dlo.wire")
@@ -81,49 +91,56 @@ class Posting:
         """Publish a letter; the answer comes later, or at once where nothing can be sent. After a crash
         whatever is in flight comes twice: so at most `most` are, the others wait for their turn."""
         if self._flying < self._most:
-            self._publish(to, properties, body, answer)
+            way = Way.OURS if to.exchange in self._ours else Way.FOREIGN
+            self._publish(way, to, properties, body, answer)
         else:
             self._waiting.append((to, properties, body, answer))
 
-    def _publish(self, to: Address, properties: bytes, body: bytes, answer: Answer) -> None:
-        self._flying += 1
-        channel = self._channels.get(to.exchange in self._ours)
+    def send_alone(self, to: Address, properties: bytes, body: bytes, answer: Answer) -> None:
+        """The same for a letter in doubt; one at a time."""
+        self._publish(Way.ALONE, to, properties, body, answer)
+
+    def _publish(
+        self, way: Way, to: Address, properties: bytes, body: bytes, answer: Answer
+    ) -> None:
+        channel = self._channels.get(way)
         if channel is None or not channel.is_open:
+            self._flying += 1
             self._answered(answer, NotSent(f"not connected: {self.link.trouble or 'opening'}"))
             return
         now = channel.connection.loop.time()
         flight = Flight(to, properties, body, lambda fate: self._answered(answer, fate), now)
         channel.publish(flight)
+        self._flying += 1
 
     def _answered(self, answer: Answer, fate: Fate) -> None:
         self._flying -= 1
         if fate is None:
             self.trouble = None
-        else:
-            self._complain(str(fate))
         answer(fate)
         if self._waiting and not self._is_next:
             self._is_next = True
-            while self._waiting and self._flying < self._most:
-                self._publish(*self._waiting.popleft())
-            self._is_next = False
+            try:
+                while self._waiting and self._flying < self._most:
+                    self.send(*self._waiting.popleft())
+            finally:
+                self._is_next = False
 
     def _complain(self, says: str) -> None:
         """Remember since when nothing goes out; one line for a trouble, not one for each letter."""
-        if self.trouble is None or self.trouble.says != says:
-            since = self._now() if self.trouble is None else self.trouble.since
-            self.trouble = Trouble(since, says)
+        if self.trouble is None:
+            self.trouble = Trouble(self._now(), says)
             self._log.warning("not sent; trying again", action="not_sent", why=says)
 
     async def _furnish(self, connection: Connection) -> None:
-        for ours in (True, False):
-            await self._start(ours, connection)
+        for way in Way:
+            await self._start(way, connection)
         self._on_open()
 
-    async def _start(self, ours: bool, connection: Connection) -> None:
+    async def _start(self, way: Way, connection: Connection) -> None:
         channel = Confirmed(connection)
         await channel.start()
-        self._channels[ours] = channel
+        self._channels[way] = channel
 
     async def _watch(self) -> None:
         """Bring back a closed channel; give up a connection on which nobody answers."""
@@ -140,9 +157,9 @@ class Posting:
             self._end_silence(connection)
 
     async def _reopen(self, connection: Connection) -> None:
-        for ours, channel in tuple(self._channels.items()):
+        for way, channel in tuple(self._channels.items()):
             if not channel.is_open and channel.connection is connection:
-                await self._start(ours, connection)
+                await self._start(way, connection)
                 self._on_open()
 
     def _end_silence(self, connection: Connection) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -15,10 +16,11 @@ import structlog
 
 from service.core.plan import Plan, Settle
 from service.edge.carry_out import Mend
-from service.edge.post import NotTaken, Unroutable
+from service.edge.post import NotTaken, Trouble, Unroutable
 from service.edge.wire.confirmed import Fate
 from service.edge.wire.consumer import Consumer, Take
 from service.edge.wire.delivered import Delivered
+from service.edge.wire.errors import Doubtful
 from service.edge.wire.job import Clerk, Errand, Job
 from service.edge.wire.posting import Posting
 from service.edge.wire.window import Stage, Window
@@ -36,6 +38,9 @@ class Relay:
         self._posting, self._clerks, self._mend = posting, clerks, mend
         self._windows: dict[Consumer, Window] = {}
         self._held: list[Job] = []
+        self._doubted: deque[Job] = deque()
+        self._alone: Job | None = None
+        self._troubled: set[Job] = set()
         self._wait = SHORTEST_WAIT
         self._is_broken = False
         self._trying: asyncio.Task[None] | None = None
@@ -55,7 +60,13 @@ class Relay:
     @property
     def held(self) -> int:
         """Letters whose send is being tried again."""
-        return len(self._held)
+        return len(self._troubled)
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """Since when the letter that is held longest is held, and why; None where none is."""
+        held = (job.held for job in self._troubled if job.is_ours and job.held is not None)
+        return min(held, key=lambda trouble: trouble.since, default=None)
 
     def take(self, delivered: Delivered) -> None:
         """A letter came."""
@@ -73,6 +84,7 @@ class Relay:
     def forget(self, consumer: Consumer, why: Exception) -> None:
         """A consumer is gone, and the broker has taken back what it brought."""
         window = self._windows.pop(consumer, None)
+        self._troubled = {job for job in self._troubled if job.window is not window}
         if window is not None and (left := len(window.unfinished)):
             self._clerks[consumer.queue].taken_back(left, str(why))
 
@@ -111,10 +123,14 @@ class Relay:
             return
         send = plan.sends[job.step]
         properties = errand.parcel.dressed(send.marks, self._posting.room)
-        self._posting.send(send.to, properties, errand.parcel.body, lambda f: self._sent(job, f))
+        post = self._posting.send_alone if job is self._alone else self._posting.send
+        post(send.to, properties, errand.parcel.body, lambda f: self._sent(job, f))
 
     def _sent(self, job: Job, fate: Fate) -> None:
         """The broker's word on a send. A bug here must not take its neighbours along."""
+        if job is self._alone:
+            self._alone = None
+            self._wake.set()  # the next letter in doubt
         if not job.is_ours:
             return
         try:
@@ -127,7 +143,7 @@ class Relay:
         assert plan is not None
         if fate is None:
             if job.stage is Stage.HELD:
-                job.stage, self._wait = Stage.WORKING, SHORTEST_WAIT
+                self._let_go(job)
             job.step += 1
             self._next(job)
         elif isinstance(fate, NotTaken) and plan.later is not None:
@@ -137,8 +153,14 @@ class Relay:
         else:
             self._hold(job, fate)
 
+    def _let_go(self, job: Job) -> None:
+        job.stage, job.held, self._wait = Stage.WORKING, None, SHORTEST_WAIT
+        self._troubled.discard(job)
+
     def _end(self, job: Job, plan: Plan) -> None:
+        self._alone = None if job is self._alone else self._alone
         if job.is_ours:
+            self._troubled.discard(job)
             job.window.finish(job, plan.settle)
             if job.errand is not None:
                 job.errand.tell(plan)
@@ -161,14 +183,26 @@ class Relay:
     def _hold(self, job: Job, fate: Fate) -> None:
         job.stage = Stage.HELD
         job.window.due()
+        self._complain(job, str(fate))
         self._is_broken = self._is_broken or isinstance(fate, Unroutable)
-        self._held.append(job)
+        (self._doubted if isinstance(fate, Doubtful) else self._held).append(job)
         if self._trying is None or self._trying.done():
             self._trying = asyncio.ensure_future(self._try())
 
+    def _complain(self, job: Job, says: str) -> None:
+        """One line for a trouble, not one for each letter that has it."""
+        if job.held is None:
+            now = job.delivered.consumer.connection.loop.time()
+            if not self._troubled or all(
+                each.held.says != says for each in self._troubled if each.held
+            ):
+                self._log.warning("not sent; trying again", action="not_sent", why=says)
+            job.held = Trouble(now, says)
+            self._troubled.add(job)
+
     async def _try(self) -> None:
         """Send held letters again, more patiently each time; mend what has no queue first."""
-        while self._held:
+        while self._held or self._doubted:
             self._wake.clear()
             try:
                 async with asyncio.timeout(self._wait * random.uniform(0.75, 1.25)):
@@ -181,6 +215,9 @@ class Relay:
             held, self._held = self._held, []
             for job in held:
                 self._try_job(job)
+            if self._doubted and self._alone is None:
+                self._alone = self._doubted.popleft()
+                self._try_job(self._alone)
 
     async def _mended(self) -> None:
         """Declare what is missing; held letters are tried again whether that works or not."""
@@ -194,6 +231,7 @@ class Relay:
 
     def _try_job(self, job: Job) -> None:
         if not job.is_ours:
+            self._alone = None if job is self._alone else self._alone
             return
         try:
             self._next(job)

@@ -68,7 +68,9 @@ class Window:
             self._past_the_held()
 
     def _past_the_held(self) -> None:
+        """What is settled is let go: the prefetch, and with it our memory, counts only what is not."""
         for job in self.jobs:
             if job.stage is Stage.DONE:
                 job.stage = Stage.SETTLED
                 self.consumer.acknowledge(job.delivered.tag, upto=False)
+        self.jobs = deque(job for job in self.jobs if job.stage < Stage.DONE)
