@@ -12,12 +12,14 @@ up:
     @exec python -m deploy.local.up
 
 # Everything: style, types, import law, every test against a real RabbitMQ and a real PostgreSQL.
+[positional-arguments]
 test *pytest_arguments: servers check
-    python -m pytest {{ pytest_arguments }}
+    python -m pytest "$@"
 
 # rabbitmqctl for the private node that `just up` runs.
+[positional-arguments]
 ctl *arguments:
-    @python -m deploy.local.ctl {{ arguments }}
+    @python -m deploy.local.ctl "$@"
 
 # Style, types and the import law, with nothing started.
 check:
@@ -47,8 +49,9 @@ fuzz-api examples="50": servers
     DLO_TEST_FUZZ_EXAMPLES={{ examples }} python -m pytest tests/web/test_schemathesis.py
 
 # Fill the ledger that the settings name with made-up letters: `just seed 1000000`.
+[positional-arguments]
 seed *arguments:
-    python -m benchmarks.seeding {{ arguments }}
+    python -m benchmarks.seeding "$@"
 
 # Write asyncapi/asyncapi.yaml anew from the service.
 asyncapi:
@@ -59,10 +62,12 @@ drawings:
     python -m service.flows.drawings
 
 # Write the exact version of every package into pyproject.toml; `just pin --upgrade` takes newer ones.
+[positional-arguments]
 pin *arguments:
-    python -m deploy.local.pin {{ arguments }}
+    python -m deploy.local.pin "$@"
 
 # The tests against the broker that DLO_TEST_RABBIT_URL names.
+[positional-arguments]
 matrix *pytest_arguments:
     @test -n "${DLO_TEST_RABBIT_URL:-}" || { echo "name a broker: DLO_TEST_RABBIT_URL=amqp://… just matrix" >&2; exit 2; }
-    python -m pytest {{ pytest_arguments }}
+    python -m pytest "$@"

@@ -103,11 +103,12 @@ def print_banner(served: Served, broker: str, plan: Wanted) -> None:
     say(
         f"\nDead Letter Office {version('dead-letter-office')}"
         f" · {greeting or 'RabbitMQ'} ✔ · {database} ✔\n"
+        f"  API       {served.link}/api/openapi.json\n"
         f"  AsyncAPI  {served.link}/asyncapi.json\n"
         f"  health    {served.link}/readyz\n"
         f"  metrics   {served.link}/metrics\n"
         f"  RabbitMQ  {without_password(broker)}\n"
-        "nothing dead-letters here yet. Try: uv run dlo drill\n"
+        "See what lies here: uv run dlo status. Try it out: uv run dlo drill\n"
         "Ctrl-C stops what was started here and nothing else.\n"
     )
 

@@ -81,11 +81,17 @@ class Caller:
 
     def download(self, path: str, params: Params | None = None) -> Iterator[bytes]:
         """The bytes of a GET, as they come."""
-        with self._client() as client, self._opened(client, path, params or {}) as answer:
-            if answer.is_error:
-                answer.read()
-            _checked(answer)
-            yield from answer.iter_bytes()
+        import httpx2
+
+        try:
+            given = _given(params or {})
+            with self._client() as client, client.stream("GET", path, params=given) as answer:
+                if answer.is_error:
+                    answer.read()
+                _checked(answer)
+                yield from answer.iter_bytes()
+        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as fault:
+            raise self._unreachable(fault) from None
 
     def upload(self, path: str, content: Iterator[bytes]) -> Any:
         """Send lines of JSON, as they are read; the JSON of the answer."""
@@ -103,14 +109,6 @@ class Caller:
 
         try:
             return client.request(method, path, **request)
-        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as fault:
-            raise self._unreachable(fault) from None
-
-    def _opened(self, client: httpx2.Client, path: str, params: Params) -> Any:
-        import httpx2
-
-        try:
-            return client.stream("GET", path, params=_given(params))
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as fault:
             raise self._unreachable(fault) from None
 
@@ -136,7 +134,12 @@ class Caller:
 def caller(context: typer.Context) -> Caller:
     """Whom this command speaks to: the one named, else the one of this project."""
     named: Whom = context.meta.get(WHOM, Whom())
-    return Caller(named.url or _note() or _by_settings(), named.token)
+    url, token = named.url or _note() or _by_settings(), named.token.strip()
+    if not url.startswith(("http://", "https://")):
+        raise Refusal(f"{url!r} is no address: write one like http://127.0.0.1:8000.", Exit.USAGE)
+    if not token.isascii() or not token.isprintable():
+        raise Refusal("The token has characters that no token has; check DLO_TOKEN.", Exit.USAGE)
+    return Caller(url, token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,10 @@ def _checked(answer: httpx2.Response) -> httpx2.Response:
 def _said(answer: httpx2.Response) -> str:
     try:
         problem = answer.json()
-        return f"{problem['title']}: {problem['detail']} {problem.get('hint', '')}".strip()
+        parts = (f"{problem['title']}: {problem['detail']}", problem.get("hint", ""))
+        return " ".join(
+            part if part.endswith((".", "?", "!")) else f"{part}." for part in parts if part
+        )
     except (ValueError, KeyError, TypeError):
         return f"The service answered {answer.status_code}; is this a Dead Letter Office?"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import wraps
@@ -10,9 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from service.cli.calling import Exit, Refusal
 from service.core import duration
 
 Wanted = dict[str, Any]
+ID = re.compile(r"[0-9a-f]{32}")
 
 
 def _moment(text: str) -> str:
@@ -98,4 +101,10 @@ def chosen(ids: list[str] | None, wanted: Wanted) -> Wanted:
         raise typer.BadParameter(
             "name letters by their ids, or choose them: --cause, --queue, --since …"
         )
+    for id_ in ids or ():
+        if not ID.fullmatch(id_):
+            raise Refusal(
+                f"There is no letter {id_[:40]!r}: ids are 32 digits and letters a–f.",
+                Exit.NOT_FOUND,
+            )
     return {**wanted, "id": ids} if ids else wanted

@@ -156,6 +156,7 @@ def move(
         return
     consent(screen, f"{verb.capitalize()} {letters(many)}?", yes=yes)
     done = service.post(f"{LETTERS}/{verb}", {**request, "expected": many})
+    screen.say(f"{letters(done['letters'])}: {verb} done")
     screen.json({"letters": done["letters"]})
 
 
@@ -196,6 +197,8 @@ def _rows(letter: Any) -> Iterator[tuple[str, object]]:
     yield "first failure", moment(letter["first_failure"])
     yield "buried", moment(letter["buried_at"])
     yield "body", f"{letter['size']} bytes {letter['content_type']}"
+    for name, value in letter["headers"].items():
+        yield f"  {name}", short(value, 120)
 
 
 @contextmanager

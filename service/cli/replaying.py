@@ -97,7 +97,7 @@ def replay(
         facts(screen, form, {"id": "", **plan}, plan_rows(plan))
         return
     if not plan["total"]:
-        screen.say("there is nothing to send")
+        screen.say("there is nothing to send" + _because(plan))
         raise typer.Exit(Exit.FAILED if plan["without_origin"] else 0)
     for name, value in plan_rows(plan):
         screen.say(f"{name}: {cell(value)}")
@@ -160,6 +160,10 @@ def plan_rows(plan: Any) -> Iterator[tuple[str, object]]:
     yield "takes about", plan["duration"]
     for warning in plan["warnings"]:
         yield "but", warning
+
+
+def _because(plan: Any) -> str:
+    return "".join(f"; {warning}" for warning in plan["warnings"])
 
 
 def _stands(line: Any) -> str:

@@ -51,10 +51,16 @@ class Policy:
         """The rules as a person reads them."""
         if self.hopeless:
             return self.hopeless
+        if self.max_retries == 0:
+            return "not retried"
         waits = ", ".join(say(wait) for wait in self.ladder) or "no wait"
-        often = (
-            "without end" if self.max_retries == FOR_EVER else f"at most {self.max_retries} times"
-        )
+        match self.max_retries:
+            case -1:
+                often = "without end"
+            case 1:
+                often = "once"
+            case most:
+                often = f"at most {most} times"
         return f"retried {often}, after {waits}"
 
 

@@ -201,7 +201,11 @@ def test_the_status_says_how_the_office_stands(dlo: Terminal, service: Service) 
         (("letters", "list", "--state", "lost"), 2, "state"),
         (("letters", "discard"), 2, "name letters by their ids"),
         (("letters", "list", "--url", "http://127.0.0.1:1"), 1, "No service answers at"),
-        (("letters", "list", "--url", "nonsense"), 1, "No service answers at nonsense"),
+        (("letters", "list", "--url", "nonsense"), 2, "'nonsense' is no address"),
+        (("letters", "list", "--token", "geheim-ß"), 2, "characters that no token has"),
+        (("letters", "export", "--url", "http://127.0.0.1:1"), 1, "No service answers at"),
+        (("letters", "body", FIRST, "--url", "http://127.0.0.1:1"), 1, "No service answers at"),
+        (("letters", "replay", "nonsense", "--yes"), 3, "There is no letter 'nonsense'"),
         (("routes", "remove", "no.such", "--yes"), 3, "The table has no route"),
     ],
 )

@@ -137,6 +137,8 @@ def test_what_an_exception_says(error: BaseException | None, outcome: Outcome) -
 
 def test_a_policy_says_its_rules() -> None:
     assert Policy(LADDER, 3).in_words() == "retried at most 3 times, after 10s, 15s, 20s"
+    assert Policy(LADDER, 1).in_words() == "retried once, after 10s, 15s, 20s"
+    assert Policy(LADDER, 0).in_words() == "not retried"
     assert Policy(LADDER, -1).in_words() == "retried without end, after 10s, 15s, 20s"
 
 
