@@ -153,8 +153,9 @@ def _ends(policy: Policy, at: timedelta) -> str:
         return f"{policy.hopeless}: buried at its first failure"
     if policy.max_retries == FOR_EVER:
         return "retried for ever"
+    if policy.max_retries == 0:
+        return "buried at its first failure"
     if policy.max_retries > MOST_STEPS:
         return f"buried when all {policy.max_retries} retries have failed"
-    return (
-        f"buried {say(at)} after its first failure, when {policy.max_retries} retries have failed"
-    )
+    tries = "its retry has" if policy.max_retries == 1 else f"{policy.max_retries} retries have"
+    return f"buried {say(at)} after its first failure, when {tries} failed"
