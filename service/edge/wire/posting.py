@@ -146,8 +146,8 @@ class Posting:
                 self._on_open()
 
     def _end_silence(self, connection: Connection) -> None:
-        """A blocked broker is alive and will answer: sending again would only make copies. When it is
-        free again it has the whole time to do so."""
+        """A broker that is blocked, or confirms other letters, is alive and will answer: sending again
+        would only make copies. When it is free again it has the whole time to do so."""
         now = self._now()
         if connection.blocked:
             self._unblocked = now
@@ -156,7 +156,9 @@ class Posting:
             return
         for channel in self._channels.values():
             oldest = next(iter(channel.flights.values()), None)
-            if oldest and max(oldest.since, self._unblocked) + self._timeout < now:
+            if oldest is None:
+                continue
+            if max(oldest.since, channel.heard, self._unblocked) + self._timeout < now:
                 connection.drop(Lost(f"no confirmation within {self._timeout:g} s"))
                 return
 
