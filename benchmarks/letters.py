@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from collections.abc import Sequence
 
 import aio_pika
 from aio_pika.abc import AbstractChannel
@@ -15,7 +16,13 @@ PREFETCH = 300  # the service's default, for all
 
 
 async def preload(
-    url: str, exchange: str, key: str, target: str, count: int, size: int = KIB
+    url: str,
+    exchange: str,
+    key: str,
+    target: str,
+    count: int,
+    size: int = KIB,
+    keys: Sequence[str] = (KEY,),
 ) -> None:
     """Fill `target` with letters that expired in `bench.source`: their x-death is the broker's own."""
     connection = await aio_pika.connect(url)
@@ -33,7 +40,8 @@ async def preload(
         body, step = b"x" * size, max(1, min(500, 32 * KIB * KIB // size))
         for start in range(0, count, step):
             numbers = range(start, min(start + step, count))
-            await asyncio.gather(*(shop.publish(_letter(n, body), KEY) for n in numbers))
+            letters = ((_letter(n, body), keys[n % len(keys)]) for n in numbers)
+            await asyncio.gather(*(shop.publish(letter, its) for letter, its in letters))
         await arrived(channel, target, count)
         await channel.queue_delete("bench.source")
 

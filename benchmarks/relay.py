@@ -10,7 +10,7 @@ import asyncio
 import os
 
 from benchmarks import node_amqplib, shovel
-from benchmarks.rounds import Contender, broker, in_process, play
+from benchmarks.rounds import Contender, against, broker, in_process, play
 from deploy.local.rabbitmq import Node
 
 LETTERS = int(os.environ.get("DLO_TEST_LETTERS", "20000"))
@@ -50,14 +50,12 @@ def main() -> None:
         found = contenders(url, node)
         play(found, ROUNDS)
     ours = found["wire"]
-    print(
-        f"\nthe wire lane moves {ours.rate / found['amqplib'].rate:.2f} of Node amqplib (goal: > 1),"
-    )
-    print(f"  {ours.rate / found['faststream'].rate:.2f} of the FastStream lane,")
+    print("\nthe wire lane's rate over others', round by round:")
+    print(f"  {against(ours, found['amqplib'])} of Node amqplib (goal: more than 1)")
+    print(f"  {against(ours, found['faststream'])} of the FastStream lane")
     if "shovel" in found:
-        ratio = ours.rate / found["shovel"].rate
-        print(f"  {ratio:.2f} of the shovel (goal: {OF_SHOVEL}),")
-    print(f"  at {ours.cpu:.0f} µs CPU a letter (goal: at most {CPU:.0f})")
+        print(f"  {against(ours, found['shovel'])} of the shovel (goal: {OF_SHOVEL})")
+    print(f"  {ours.cpu:.0f} µs CPU a letter (goal: at most {CPU:.0f})")
 
 
 if __name__ == "__main__":

@@ -58,6 +58,12 @@ class Contender:
         return f"{self.name}: {self.rate:.0f} letters/s ({spread}){cost}"
 
 
+def against(ours: Contender, theirs: Contender) -> str:
+    """Our rate over theirs, round by round: noise that lasts longer than a round hits both."""
+    ratios = [mine / other for mine, other in zip(ours.rates, theirs.rates, strict=True)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}–{max(ratios):.2f})"
+
+
 def in_process(module: str, url: str, *words: str) -> Round:
     """A module that moves letters, in a process of its own."""
 

@@ -19,10 +19,11 @@ class Journal:
 
     def judged(self, flow: str, delivery: Delivery, verdict: Verdict) -> None:
         """A letter has its verdict."""
+        if isinstance(verdict, Retry) and self._lines.wanted:
+            self._lines.write(_retry_line(flow, delivery, verdict))
+            return
         facts = {"flow": flow, "letter": delivery.marks.letter, "origin": delivery.origin.queue}
         match verdict:
-            case Retry(number, after) if self._lines.wanted:
-                self._lines.write(_retry_line(flow, delivery, number, say(after)))
             case Retry(number, after):
                 self._log.info("retry", verdict="retry", retry=number, after=say(after), **facts)
             case Bury(reason, why):
@@ -39,10 +40,10 @@ class Journal:
         )
 
 
-def _retry_line(flow: str, delivery: Delivery, number: int, after: str) -> str:
+def _retry_line(flow: str, delivery: Delivery, retry: Retry) -> str:
     """The line that structlog would write, at a fifth of the cost: there is one for every letter."""
     letter, origin = quoted(delivery.marks.letter), quoted(delivery.origin.queue)
     return (
-        f'"verdict": "retry", "retry": {number}, "after": "{after}", "flow": "{flow}", '
+        f'"verdict": "retry", "retry": {retry.number}, "after": "{say(retry.after)}", "flow": "{flow}", '
         f'"letter": {letter}, "origin": {origin}, "event": "retry"'
     )

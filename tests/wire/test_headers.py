@@ -39,6 +39,16 @@ def test_tables_written_by_chance(seed: int) -> None:
     agrees(fuzz.table(Random(seed), depth=0))
 
 
+@settings(max_examples=300)
+@given(some.integers(0, 2**32))
+def test_histories_written_by_chance(seed: int) -> None:
+    chance = Random(seed)
+    entries = [b"F" + counted(fuzz.table(chance, depth=2)) for _ in range(chance.randrange(3))]
+    if chance.random() < 0.3:
+        entries.append(b"".join(fuzz.value(chance, depth=2)))
+    agrees(field("x-death", b"A", counted(b"".join(entries))))
+
+
 @pytest.mark.parametrize(
     "table",
     [

@@ -42,6 +42,8 @@ class Confirmed(Channel):
         super().__init__(connection, connection.number())
         self.flights: dict[int, Flight] = {}
         """Letters without an answer, by their number, the oldest first."""
+        self.heard = 0.0
+        """When the broker said its last word on a letter."""
         self._count = 0
         self._first_frames: dict[Address, bytes] = {}
 
@@ -62,6 +64,7 @@ class Confirmed(Channel):
     def on_settled(self, tag: int, *, upto: bool, taken: bool) -> None:
         """The broker's word on one letter, or on all up to it."""
         flights = self.flights
+        self.heard = self.connection.loop.time()
         if not upto:
             if (flight := flights.pop(tag, None)) is not None:
                 _tell(flight, taken)

@@ -14,7 +14,7 @@ from service.core.marks import is_dropped
 from service.edge.fields import FIXED, LENGTH, Unreadable, value_at, without
 from service.edge.tolerance import Headers
 
-TEXT, COUNTED = b"S"[0], frozenset(b"SxAF")
+TEXT, TABLE, COUNTED = b"S"[0], b"F"[0], frozenset(b"SxAF")
 FALLIBLE = frozenset(b"TAF")
 """Kinds of values that may be written so that nobody can read them."""
 SIZES = {kind[0]: size for kind, size in FIXED.items()}
@@ -89,14 +89,54 @@ def _dropped(name: bytes) -> str:
 def _decoded(table: bytes, value: int, stop: int) -> object:
     """A field's value. Texts go the short way; what the broker writes is the same for many letters."""
     if table[value] == TEXT:
-        try:
-            return table[value + 5 : stop].decode()
-        except UnicodeDecodeError:
-            return bytearray(table[value + 5 : stop])
+        return _text(table[value + 5 : stop])
     field = table[value:stop]
     return _remembered(field) if len(field) <= SMALL else value_at(field, 0, len(field))
 
 
 @lru_cache(maxsize=1024)
 def _remembered(field: bytes) -> object:
-    return value_at(field, 0, len(field))
+    """The broker's history is a list of tables, mostly of one: that has a short way too."""
+    try:
+        return _tables(field) if field[:1] == b"A" else value_at(field, 0, len(field))
+    except Odd:
+        return value_at(field, 0, len(field))
+
+
+def _tables(field: bytes) -> list[object]:
+    found: list[object] = []
+    at, end = 5, len(field)
+    while at < end:
+        if field[at] != TABLE:
+            raise Odd
+        start = at + 5
+        at = start + LENGTH.unpack_from(field, at + 1)[0]
+        found.append(_table(field, start, at))
+    return found
+
+
+def _table(data: bytes, at: int, end: int) -> dict[str, object]:
+    """A table of texts and numbers; anything else in it is decoded as everywhere."""
+    found: dict[str, object] = {}
+    while at < end:
+        value = at + 1 + data[at]
+        kind = data[value]
+        if kind in COUNTED:
+            stop: int = value + 5 + LENGTH.unpack_from(data, value + 1)[0]
+        else:
+            stop = value + 1 + SIZES.get(kind, end)
+        if stop > end:
+            raise Odd
+        name = data[at + 1 : value].decode()
+        found[name] = (
+            _text(data[value + 5 : stop]) if kind == TEXT else value_at(data, value, stop, 2)
+        )
+        at = stop
+    return found
+
+
+def _text(data: bytes) -> object:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return bytearray(data)

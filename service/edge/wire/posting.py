@@ -22,6 +22,10 @@ from service.edge.wire.errors import Lost
 from service.edge.wire.link import Link
 from service.edge.wire.target import Target
 
+LONGEST_SILENCE = 3
+"""Time-outs after which a letter is given up although the broker answers others: a queue that has lost
+its majority never confirms, and must not hold up the letters behind it."""
+
 
 class Way(Enum):
     """The channels: a missing foreign exchange closes the foreigners' channel, not ours; and a letter
@@ -163,8 +167,8 @@ class Posting:
                 self._on_open()
 
     def _end_silence(self, connection: Connection) -> None:
-        """A blocked broker is alive and will answer: sending again would only make copies. When it is
-        free again it has the whole time to do so."""
+        """A broker that is blocked, or confirms other letters, is alive and will answer: sending again
+        would only make copies. When it is free again it has the whole time to do so."""
         now = self._now()
         if connection.blocked:
             self._unblocked = now
@@ -173,7 +177,11 @@ class Posting:
             return
         for channel in self._channels.values():
             oldest = next(iter(channel.flights.values()), None)
-            if oldest and max(oldest.since, self._unblocked) + self._timeout < now:
+            if oldest is None:
+                continue
+            is_dumb = oldest.since + LONGEST_SILENCE * self._timeout < now  # to this letter alone
+            since = oldest.since if is_dumb else max(oldest.since, channel.heard)
+            if max(since, self._unblocked) + self._timeout < now:
                 connection.drop(Lost(f"no confirmation within {self._timeout:g} s"))
                 return
 

@@ -15,11 +15,13 @@ from service.flows.room import Reception
 from service.flows.wire_desk import WireDesk
 
 MOST_PATTERNS, LONGEST_HISTORY = 1024, 1024
+Patterns = dict[bytes, Pattern | None]
+"""By the bytes of `x-death`; None for a history that was seen once."""
 
 
 def clerks(flow: Flow, rules: Rules, find: FindRoute, reception: Reception) -> dict[str, WireDesk]:
     """Who attends to the letters of each queue that we consume."""
-    patterns: dict[bytes, Pattern] = {}
+    patterns: Patterns = {}
 
     def take(desk: WireDesk, envelope: Envelope, parcel: Parcel) -> Errand:
         return _take(desk, patterns, envelope, parcel)
@@ -33,9 +35,7 @@ def clerks(flow: Flow, rules: Rules, find: FindRoute, reception: Reception) -> d
     return {tables.retry_queue(rules.kind).name: taking} | {q.name: giving for q in returned}
 
 
-def _take(
-    desk: WireDesk, patterns: dict[bytes, Pattern], envelope: Envelope, parcel: Parcel
-) -> Errand:
+def _take(desk: WireDesk, patterns: Patterns, envelope: Envelope, parcel: Parcel) -> Errand:
     """A letter that was dead-lettered to us: how it ended, the broker has written down."""
     fault, history = desk.fault_in(parcel), parcel.history
     is_marked = LETTER in parcel.headers or REPLAY in parcel.headers
@@ -45,20 +45,22 @@ def _take(
     pattern = patterns.get(history)
     if pattern is not None and pattern.policy is desk.policy(pattern.first):
         return desk.repeat(pattern, envelope, parcel)
-    return _remembered(desk, patterns, envelope, parcel)
+    return _by_itself(desk, patterns, envelope, parcel)
 
 
-def _remembered(
-    desk: WireDesk, patterns: dict[bytes, Pattern], envelope: Envelope, parcel: Parcel
-) -> Errand:
-    """The first letter of those that will have the same history; a history tells its second."""
-    delivery = desk.flow.count(envelope)
+def _by_itself(desk: WireDesk, patterns: Patterns, envelope: Envelope, parcel: Parcel) -> Errand:
+    """Judge a letter; the second with the same history makes a pattern, for then there may be more."""
+    delivery, history = desk.flow.count(envelope), parcel.history
     verdict, errand = desk.judged(delivery, parcel)
-    found = Pattern.of(delivery, desk.policy(delivery), verdict, errand.plan, desk.flow.seal)
-    if len(patterns) >= MOST_PATTERNS:
-        patterns.clear()
-    if found is not None and len(parcel.history) <= LONGEST_HISTORY:
-        patterns[parcel.history] = found
+    if len(history) > LONGEST_HISTORY:
+        return errand
+    if history in patterns:
+        policy = desk.policy(delivery)
+        patterns[history] = Pattern.of(delivery, policy, verdict, errand.plan, desk.flow.seal)
+    else:
+        if len(patterns) >= MOST_PATTERNS:
+            patterns.clear()
+        patterns[history] = None
     return errand
 
 
