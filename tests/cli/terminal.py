@@ -25,7 +25,7 @@ def dlo(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProc
         env=surroundings(variables),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

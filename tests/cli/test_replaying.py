@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator
@@ -16,6 +17,8 @@ from tests.replay.story import Story, office, story
 from tests.servers.waiting import eventually
 
 ONE = ("orders",)
+# The whole story: DLO_TEST_REPLAY=10000.
+LETTERS = int(os.environ.get("DLO_TEST_REPLAY") or 40)
 
 
 @pytest.fixture
@@ -36,13 +39,13 @@ async def run(teams: Story, folder: Path, *words: str) -> subprocess.CompletedPr
 
 
 async def test_a_cause_comes_home_or_the_job_stops_itself(teams: Story, folder: Path) -> None:
-    await teams.send(40, ONE)
-    await teams.parked(40)
+    await teams.send(LETTERS, ONE)
+    await teams.parked(LETTERS, within=30 + LETTERS / 200)
     cause = (await run(teams, folder, "causes", "list", "-o", "id")).stdout.strip()
 
     plan = await run(teams, folder, "causes", "replay", cause, "--rate", "200", "--dry-run")
     assert plan.returncode == 0, plan.stderr
-    assert "40 letters, 1 consumers, 0 waiting there" in plan.stdout
+    assert f"{LETTERS} letters, 1 consumers, 0 waiting there" in plan.stdout
     assert "still arriving" in plan.stdout
 
     stopped = await run(teams, folder, "causes", "replay", cause, "--yes", "-o", "json")
@@ -54,8 +57,8 @@ async def test_a_cause_comes_home_or_the_job_stops_itself(teams: Story, folder: 
     home = await run(teams, folder, "causes", "replay", cause, "--rate", "200", "--yes")
     assert home.returncode == 0, home.stderr
     assert "finished" in home.stdout
-    assert len(teams.replayed) - before == 40
-    assert teams.states() == {"quiet": 40}
+    assert len(teams.replayed) - before == LETTERS
+    assert teams.states() == {"quiet": LETTERS}
 
     nothing = await run(teams, folder, "causes", "replay", cause, "--yes")
     assert (nothing.returncode, nothing.stderr) == (0, "there is nothing to send\n")
