@@ -12,7 +12,6 @@ import structlog
 
 from service.core.alerting import Alarm, Hold, Patience, TellEach, TellTogether, telling
 from service.ledger import alarms
-from service.ledger.away import LedgerAway
 from service.ledger.book import Book
 
 LEASE = timedelta(minutes=1)
@@ -53,7 +52,7 @@ class Watch:
             try:
                 await self.look()
                 pause = rest
-            except (LedgerAway, NotTold) as fault:
+            except Exception as fault:  # noqa: BLE001  # a watch that ends silently is worse
                 pause = min(pause * 2, LONGEST_PAUSE)
                 self._miss(fault, pause)
             await asyncio.sleep(pause)
