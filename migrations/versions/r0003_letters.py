@@ -72,6 +72,7 @@ def _letters() -> None:
         sa.Column("edited_from", NUMBER, nullable=True),
         sa.PrimaryKeyConstraint("number", name="pk_letters"),
         sa.UniqueConstraint("id", name="uq_letters_id"),
+        sqlite_autoincrement=True,  # items of replays name letters by number: none is given twice
     )
     op.create_index("ix_letters_state", "letters", ["state", "number"])
     op.create_index("ix_letters_cause", "letters", ["cause", "state", "number"])

@@ -126,6 +126,7 @@ LETTERS = Table(
         postgresql_where=text("state IN ('handled', 'quiet', 'discarded')"),
         sqlite_where=text("state IN ('handled', 'quiet', 'discarded')"),
     ),
+    sqlite_autoincrement=True,  # the number of a letter that was forgotten is never given again
 )
 
 # The burials before the newest one, which is in the letter's own row: most letters have one burial.

@@ -115,7 +115,9 @@ class Inquest:
     def _sent(self, headers: Headers, queue: str, body: bytes) -> Sent | None:
         """The replay that sent this very letter to the queue it died in."""
         replayed = replayed_in(marks.replay_in(headers), queue, body, self.seal)
-        return None if replayed is None else Sent(replayed.job, replayed.position)
+        if replayed is None:
+            return None
+        return Sent(replayed.job, replayed.position, replayed.letter)
 
     def _letter(self, headers: Headers, message_id: str) -> tuple[str, Marks | None]:
         """The letter's id, and its marks where they may be believed and are this letter's own: a
