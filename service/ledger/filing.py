@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from service.core.states import OPEN, LetterState
 from service.ledger import recurrence
 from service.ledger.again import again
+from service.ledger.away import InDoubt, LedgerAway
 from service.ledger.book import Book
 from service.ledger.burial import Burial, Sent
 from service.ledger.counting import count_causes
@@ -51,11 +52,19 @@ class Filed:
 
 
 async def file(book: Book, burials: Sequence[Burial], now: datetime) -> Filed:
-    """Write them all, or none: LedgerAway. Deliveries may be acknowledged after this, not before."""
+    """Write them all, or none: LedgerAway; InDoubt where nobody knows which. Deliveries may be
+    acknowledged after this, not before."""
 
     async def once() -> Filed:
-        async with book.writing() as connection:
-            return await _file(connection, burials, now)
+        filed: Filed | None = None
+        try:
+            async with book.writing() as connection:
+                filed = await _file(connection, burials, now)
+        except LedgerAway as away:
+            if filed is not None:
+                raise InDoubt(str(away)) from away
+            raise
+        return filed
 
     return await again(once)
 
