@@ -10,9 +10,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
+from service.core.identity import burial_digest
 from service.core.states import CauseState, LetterState
+from service.ledger.audit import Deed
 from service.ledger.book import Book
 from service.ledger.burial import Burial, Sent
+from service.ledger.edits import edit
 from service.ledger.filing import Filed, file
 from service.ledger.retention import DONE, forget
 from service.ledger.schema import upgrade
@@ -153,6 +156,15 @@ async def test_a_late_copy_of_a_forgotten_letter_overwrites_no_other(book: Book)
     found = {row["letter"]: row for row in await rows(book, LETTERS)}
     assert found["b"] == other
     assert found["a"]["state"] == LetterState.PARKED
+
+
+async def test_an_edited_letter_has_the_digest_of_its_burial(book: Book) -> None:
+    await put(book, burial())
+    row = await the_letter(book)
+    deed = Deed("ann", "letter.edit", str(row["id"]))
+    await edit(book, str(row["id"]), lambda old: replace(old, body=b"new"), deed, NOW)
+    (copy,) = [row for row in await rows(book, LETTERS) if row["edited_from"] is not None]
+    assert copy["digest"] == burial_digest(copy["properties"], copy["headers"], b"new")
 
 
 async def test_a_resolved_cause_that_comes_again_is_regressed(book: Book) -> None:
