@@ -62,9 +62,9 @@ class Inquest:
             letter=clean(letter, LONGEST_NAME),
             flow=source.flow,
             queue=clean(source.queue, LONGEST_NAME),
-            origin_queue=clean(origin.queue, LONGEST_NAME),
-            exchange=clean(origin.exchange, LONGEST_NAME),
-            routing_key=clean(origin.routing_key, LONGEST_NAME),
+            origin_queue=_name(origin.queue),
+            exchange=_name(origin.exchange),
+            routing_key=_name(origin.routing_key),
             cause=cause,
             error_type=failure.error_type,
             error=failure.error or told.error,
@@ -138,6 +138,12 @@ def _headers(table: bytes) -> Headers:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _name(text: str) -> str:
+    """A name that can be sent to; "" for one that no broker has: they hold 255 bytes."""
+    kept = clean(text)
+    return kept if len(kept.encode()) <= LONGEST_NAME else ""
 
 
 def _origin(
