@@ -72,6 +72,7 @@ def _letters() -> None:
         sa.Column("edited_from", NUMBER, nullable=True),
         sa.PrimaryKeyConstraint("number", name="pk_letters"),
         sa.UniqueConstraint("id", name="uq_letters_id"),
+        sqlite_autoincrement=True,  # items of replays name letters by number: none is given twice
     )
     op.create_index("ix_letters_state", "letters", ["state", "number"])
     op.create_index("ix_letters_cause", "letters", ["cause", "state", "number"])
@@ -124,6 +125,15 @@ def _causes() -> None:
     )
     for column in ("changed_at", "last_seen"):
         op.create_index(f"ix_causes_{column}", "causes", [column, "id"])
+    for name, columns, some in (
+        ("muted_until", ["muted_until"], "muted_until IS NOT NULL"),
+        ("alerted_at", ["alerted_at"], "alerted_at IS NOT NULL"),
+        ("untold", ["changed_at", "id"], "alerted_at IS NULL OR alerted_at < changed_at"),
+    ):
+        where = sa.text(some)
+        op.create_index(
+            f"ix_causes_{name}", "causes", columns, postgresql_where=where, sqlite_where=where
+        )
     op.create_table(
         "cause_hours",
         sa.Column("cause", sa.String(16), nullable=False),

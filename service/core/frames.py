@@ -11,8 +11,8 @@ JAVA = re.compile(
     r"(?P<file>[\w$-]+\.(?:java|kt|scala|groovy|clj)|Native Method|Unknown Source|<generated>)"
     r"(?::(?P<line>\d+))?\)"
 )
-DOTNET = re.compile(r"^\s*at (?P<what>[^\s(]+)\(.*?\)(?: in (?P<file>.*?):line (?P<line>\d+))?\s*$")
-PYTHON = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<what>.+?))?\s*$')
+DOTNET = re.compile(r"^\s*at (?P<what>[^\s(]+)\(.*?\)(?: in (?P<file>.*?):line (?P<line>\d+))?$")
+PYTHON = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<what>.+))?$')
 CAUSED_BY = re.compile(r"^(?:Caused by: )?(?P<type>[A-Za-z_$][\w$]*(?:\.[\w$]+)+)(?::|$)")
 # What is not the application: languages' own libraries, and the frameworks that carry messages.
 FRAMEWORKS = (
@@ -23,7 +23,10 @@ FRAMEWORKS = (
     *("Newtonsoft.", "Npgsql.", "Polly.", "lambda_method"),
 )
 LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "\\site-packages\\")
+GENERATED = re.compile(r"\$[\w$]*")
 LONGEST_TRACE = 64 * 1024
+LONGEST_LINE, LONGEST_PART = 1024, 255
+"""Strangers write traces: however they are made, reading one takes no longer than reading its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Frame:
 
 def innermost(trace: str) -> str:
     """The innermost frame that is the application's own; "" where the trace shows none."""
-    lines = trace[:LONGEST_TRACE].splitlines()
+    lines = [line[:LONGEST_LINE].rstrip() for line in trace[:LONGEST_TRACE].splitlines()]
     for section in _innermost_first(lines):
         for frame in section:
             if not _is_framework(frame):
@@ -54,12 +57,18 @@ def root_type(trace: str) -> str:
     """The type of the error at the bottom of a Java trace: what wrapped it says less."""
     lines = trace[:LONGEST_TRACE].splitlines()
     named = [found for line in lines if line[:1].strip() and (found := CAUSED_BY.match(line))]
-    return named[-1]["type"] if named else ""
+    return named[-1]["type"][:LONGEST_PART] if named else ""
 
 
 def without_line(place: str) -> str:
     """A place as it is when the file grows above it: line and generated numbers left out."""
-    return re.sub(r"\$+[\w$]*\d[\w$]*", "$", re.sub(r":\d+\)$", ")", place))
+    return GENERATED.sub(_without_number, re.sub(r":\d+\)$", ")", place))
+
+
+def _without_number(found: re.Match[str]) -> str:
+    """A name with a digit is the compiler's; the digit is looked for here, for a pattern that looks for
+    it takes cubic time over a run of dollars."""
+    return "$" if any(map(str.isdecimal, found[0])) else found[0]
 
 
 def _innermost_first(lines: list[str]) -> Iterator[Iterable[Frame]]:
@@ -81,10 +90,11 @@ def _at(line: str) -> Frame | None:
 
 
 def _frame(found: re.Match[str]) -> Frame:
-    file = re.split(r"[/\\]", found["file"] or "")[-1]
+    file = re.split(r"[/\\]", found["file"] or "")[-1][:LONGEST_PART]
     if found.re is PYTHON and any(name in found["file"] for name in LIBRARIES):
         return Frame("", file)
-    return Frame(found["what"] or "<module>", file, found["line"] or "")
+    what = (found["what"] or "<module>")[:LONGEST_PART]
+    return Frame(what, file, (found["line"] or "")[:LONGEST_PART])
 
 
 def _is_framework(frame: Frame) -> bool:

@@ -42,7 +42,7 @@ async def _look(connection: AbstractConnection, name: str) -> Sight:
         return Absent()
     except ChannelLockedResource:
         return Unseen("it is somebody's own (exclusive)")
-    except AMQPError as refusal:
+    except (AMQPError, ValueError) as refusal:  # the second: a name that no queue can have
         return Unseen(str(refusal)[:200])
     found = declared.declaration_result
     await channel.close()

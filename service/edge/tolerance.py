@@ -6,16 +6,18 @@ UTF-8, deep nesting); the connection then dies, reconnects to the same message, 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from datetime import datetime
 
-from pamqp import decode, encode, header
+from pamqp import commands, constants, decode, encode, header
 
 from service.core.marks import is_dropped
 from service.edge.fields import LENGTH, WireTime, decode_only, decode_table, short_text
 
 DEFAULT_LONGEST = 64 * 1024
+ANY_NAME = re.compile(r".*", re.DOTALL)
 
 
 class Headers(dict[str, object]):
@@ -50,6 +52,8 @@ def install(longest: int = DEFAULT_LONGEST) -> None:
     encode.METHODS["shortstr"] = _encode_short_str
     encode.METHODS["timestamp"] = _encode_timestamp
     header.ContentHeader.unmarshal = _unmarshal  # type: ignore[method-assign]  # as above
+    for name in ("queue-name", "exchange-name"):  # RabbitMQ takes any: `größe (neu)`
+        constants.DOMAIN_REGEX[name] = ANY_NAME
     _prove()
 
 
@@ -95,6 +99,8 @@ POISON = (
 
 def _prove() -> None:
     """A start-up self-test: another pamqp may have moved the places where we stand in."""
+    commands.Queue.Declare(queue="größe (neu)")
+    commands.Basic.Publish(exchange="größe (neu)")
     for field in POISON:
         flags, text = struct.pack(">H", 0x8000 | 0x2000), b"\x01\xff"
         wire = struct.pack(">HHQ", 60, 0, 0) + flags + text + LENGTH.pack(len(field)) + field

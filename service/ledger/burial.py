@@ -10,10 +10,11 @@ from service.core.fingerprint import Cause
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The replay that had sent the letter: a job, and the letter's position in it."""
+    """The replay that had sent the letter: a job, the letter's position in it, and the letter's id."""
 
     replay: str
     position: int
+    letter: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Row, select, update
 
+from service.core.identity import burial_digest
 from service.core.states import OPEN, LetterState
 from service.ledger.again import again
 from service.ledger.audit import Deed, write
@@ -82,7 +82,6 @@ async def edit(
 
 def _copy(row: Row[Any], new: Content, now: datetime) -> dict[str, Any]:
     """Everything of the original but what was changed, and a life of its own."""
-    properties = bytes(row.properties)
     return {
         **{c.name: getattr(row, c.name) for c in LETTERS.c if c.name != "number"},
         "id": uuid4().hex,
@@ -91,7 +90,7 @@ def _copy(row: Row[Any], new: Content, now: datetime) -> dict[str, Any]:
         "headers": new.headers,
         "facts": new.facts,
         "size": len(new.body),
-        "digest": sha256(new.headers + properties + new.body).digest(),
+        "digest": burial_digest(bytes(row.properties), new.headers, new.body),
         "burials": 1,
         "replays": 0,
         "replay": None,

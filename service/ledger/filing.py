@@ -16,8 +16,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from service.core.states import OPEN, LetterState
 from service.ledger import recurrence
 from service.ledger.again import again
+from service.ledger.away import InDoubt, LedgerAway
 from service.ledger.book import Book
-from service.ledger.burial import Burial
+from service.ledger.burial import Burial, Sent
 from service.ledger.counting import count_causes
 from service.ledger.inserting import insert_new
 from service.ledger.recurrence import Known
@@ -51,11 +52,19 @@ class Filed:
 
 
 async def file(book: Book, burials: Sequence[Burial], now: datetime) -> Filed:
-    """Write them all, or none: LedgerAway. Deliveries may be acknowledged after this, not before."""
+    """Write them all, or none: LedgerAway; InDoubt where nobody knows which. Deliveries may be
+    acknowledged after this, not before."""
 
     async def once() -> Filed:
-        async with book.writing() as connection:
-            return await _file(connection, burials, now)
+        filed: Filed | None = None
+        try:
+            async with book.writing() as connection:
+                filed = await _file(connection, burials, now)
+        except LedgerAway as away:
+            if filed is not None:
+                raise InDoubt(str(away)) from away
+            raise
+        return filed
 
     return await again(once)
 
@@ -81,18 +90,16 @@ async def _file(connection: AsyncConnection, burials: Sequence[Burial], now: dat
 
 
 async def _recognised(connection: AsyncConnection, burials: Sequence[Burial]) -> Sequence[Burial]:
-    """A letter that a replay sent is the letter of that replay, wherever it died this time."""
-    sent = {(b.sent.replay, b.sent.position) for b in burials if b.sent is not None}
+    """A letter that a replay sent is the letter of that replay, wherever it died this time; as long as
+    it has its row: the mark says which letter it was."""
+    sent = {(b.sent.replay, b.sent.position, b.sent.letter) for b in burials if b.sent is not None}
     if not sent:
         return burials
     items = REPLAY_ITEMS.join(LETTERS, LETTERS.c.number == REPLAY_ITEMS.c.letter)
-    place = (REPLAY_ITEMS.c.replay, REPLAY_ITEMS.c.position)
-    wanted = select(*place, LETTERS.c.id).select_from(items).where(tuple_(*place).in_(sent))
-    ids = {(row.replay, row.position): row.id for row in await connection.execute(wanted)}
-    return [
-        replace(b, id=ids.get((b.sent.replay, b.sent.position), b.id)) if b.sent else b
-        for b in burials
-    ]
+    marked = (REPLAY_ITEMS.c.replay, REPLAY_ITEMS.c.position, LETTERS.c.id)
+    wanted = select(*marked).select_from(items).where(tuple_(*marked).in_(sent))
+    known = {Sent(*row) for row in await connection.execute(wanted)}
+    return [replace(b, id=b.sent.letter) if b.sent in known else b for b in burials]
 
 
 def _first_of_each(burials: Iterable[Burial]) -> tuple[list[Burial], list[Burial]]:

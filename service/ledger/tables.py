@@ -29,6 +29,12 @@ NUMBER = BigInteger().with_variant(Integer, "sqlite")
 MOMENT = Moment()
 ANYTHING = JSON().with_variant(JSONB, "postgresql")
 
+
+def _some(name: str, *columns: str, where: str) -> Index:
+    """An index of some rows: the others cost nothing."""
+    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
+
+
 ROUTES = Table(
     "dlq_event_config",
     METADATA,
@@ -113,19 +119,10 @@ LETTERS = Table(
     Index("ix_letters_routing_key", "routing_key", "number"),
     Index("ix_letters_flow", "flow", "number"),
     Index("ix_letters_letter", "letter"),
-    Index(
-        "ix_letters_edited_from",
-        "edited_from",
-        postgresql_where=text("edited_from IS NOT NULL"),
-        sqlite_where=text("edited_from IS NOT NULL"),
-    ),
+    _some("ix_letters_edited_from", "edited_from", where="edited_from IS NOT NULL"),
     # What the sweeper looks for; a letter that needs somebody is not in it, and costs nothing here.
-    Index(
-        "ix_letters_done",
-        "changed_at",
-        postgresql_where=text("state IN ('handled', 'quiet', 'discarded')"),
-        sqlite_where=text("state IN ('handled', 'quiet', 'discarded')"),
-    ),
+    _some("ix_letters_done", "changed_at", where="state IN ('handled', 'quiet', 'discarded')"),
+    sqlite_autoincrement=True,  # the number of a letter that was forgotten is never given again
 )
 
 # The burials before the newest one, which is in the letter's own row: most letters have one burial.
@@ -164,6 +161,15 @@ CAUSES = Table(
     Column("alert_until", MOMENT, nullable=True),  # somebody is telling people of it, until then
     Index("ix_causes_changed_at", "changed_at", "id"),
     Index("ix_causes_last_seen", "last_seen", "id"),
+    # What the watch asks for every other second, however many causes there are.
+    _some("ix_causes_muted_until", "muted_until", where="muted_until IS NOT NULL"),
+    _some("ix_causes_alerted_at", "alerted_at", where="alerted_at IS NOT NULL"),
+    _some(
+        "ix_causes_untold",
+        "changed_at",
+        "id",
+        where="alerted_at IS NULL OR alerted_at < changed_at",
+    ),
 )
 
 CAUSE_HOURS = Table(

@@ -62,9 +62,9 @@ class Inquest:
             letter=clean(letter, LONGEST_NAME),
             flow=source.flow,
             queue=clean(source.queue, LONGEST_NAME),
-            origin_queue=clean(origin.queue, LONGEST_NAME),
-            exchange=clean(origin.exchange, LONGEST_NAME),
-            routing_key=clean(origin.routing_key, LONGEST_NAME),
+            origin_queue=_name(origin.queue),
+            exchange=_name(origin.exchange),
+            routing_key=_name(origin.routing_key),
             cause=cause,
             error_type=failure.error_type,
             error=failure.error or told.error,
@@ -115,7 +115,9 @@ class Inquest:
     def _sent(self, headers: Headers, queue: str, body: bytes) -> Sent | None:
         """The replay that sent this very letter to the queue it died in."""
         replayed = replayed_in(marks.replay_in(headers), queue, body, self.seal)
-        return None if replayed is None else Sent(replayed.job, replayed.position)
+        if replayed is None:
+            return None
+        return Sent(replayed.job, replayed.position, replayed.letter)
 
     def _letter(self, headers: Headers, message_id: str) -> tuple[str, Marks | None]:
         """The letter's id, and its marks where they may be believed and are this letter's own: a
@@ -136,6 +138,12 @@ def _headers(table: bytes) -> Headers:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _name(text: str) -> str:
+    """A name that can be sent to; "" for one that no broker has: they hold 255 bytes."""
+    kept = clean(text)
+    return kept if len(kept.encode()) <= LONGEST_NAME else ""
 
 
 def _origin(

@@ -12,6 +12,7 @@ from contextlib import suppress
 import structlog
 
 from service.ledger.away import LedgerAway
+from service.ledger.blame import named
 from service.office.inquest import Source
 from service.office.intake_desk import Desk
 from service.office.taker import Taker
@@ -58,7 +59,11 @@ class Intake:
 
     async def _watch(self) -> None:
         while True:
-            self._set(await self._wanted())
+            try:
+                self._set(await self._wanted())
+            except Exception as fault:  # noqa: BLE001  # or no queue would be adopted any more
+                says = "adopted queues could not be looked at"
+                self._log.error(says, action="intake_watch", why=named(fault))
             await asyncio.sleep(WATCH_SECONDS)
 
     async def _wanted(self) -> dict[str, Source]:

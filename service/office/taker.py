@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -12,7 +13,7 @@ import structlog
 from service.edge import wire
 from service.edge.sentences import place
 from service.edge.wire import Batch, Delivered
-from service.ledger.away import LedgerAway
+from service.ledger.away import InDoubt, LedgerAway
 from service.ledger.blame import named, refuses_a_row
 from service.ledger.burial import Burial
 from service.ledger.filing import Filed, file
@@ -40,6 +41,7 @@ class Taker:
         self._stopping = asyncio.Event()
         self._line: wire.Intake | None = None
         self._aside: list[Delivered] = []
+        self._crowded = asyncio.Event()
         self._trouble = ""
 
     @property
@@ -83,10 +85,12 @@ class Taker:
                 async with line:
                     self._log.info("taking letters in", action="intake_open")
                     self._trouble, pause, self._line = "", FIRST_PAUSE, line
+                    self._aside.clear()  # a closed connection gave them back
+                    self._crowded.clear()
                     await self._take(line)
             except TooManyAside:  # they go back with the connection
                 pause = PAUSE_OF_MANY
-            except (OSError, TimeoutError) as fault:
+            except Exception as fault:  # noqa: BLE001  # nobody else would take this queue's letters
                 self._away(fault, pause)
             await asyncio.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -108,12 +112,10 @@ class Taker:
         last: set[str] = set()
         try:
             while True:
-                batch = await line.take(self._desk.batch, self._desk.linger.total_seconds())
+                batch = await self._next(line)
                 burials = await self._read(batch)
                 if len(filing) >= WRITTEN_AT_ONCE:
                     await asyncio.shield(filing.pop(0))
-                if len(self._aside) > self._desk.prefetch // 2:
-                    raise TooManyAside
                 ids = {burial.id for burial in burials}
                 if filing and not ids.isdisjoint(last):
                     await asyncio.shield(filing[-1])  # two burials of one letter: in their order
@@ -121,6 +123,20 @@ class Taker:
                 filing.append(asyncio.create_task(self._file(batch, burials, before)))
         finally:
             await asyncio.gather(*filing)
+
+    async def _next(self, line: wire.Intake) -> Batch:
+        """The next batch; none can come where the letters set aside are all that we may hold."""
+        linger = self._desk.linger.total_seconds()
+        taking = asyncio.ensure_future(line.take(self._desk.batch, linger))
+        crowded = asyncio.ensure_future(self._crowded.wait())
+        try:
+            await asyncio.wait((taking, crowded), return_when=asyncio.FIRST_COMPLETED)
+            if crowded.done():
+                raise TooManyAside
+            return taking.result()
+        finally:
+            taking.cancel()
+            crowded.cancel()
 
     async def _read(self, batch: Batch) -> list[Burial]:
         now, burials = self._desk.clock(), []
@@ -164,6 +180,8 @@ class Taker:
             except LedgerAway as away:
                 if refuses_a_row(away):
                     raise
+                if isinstance(away, InDoubt):  # they may be filed, and sent back by now
+                    burials = [replace(burial, redelivered=True) for burial in burials]
                 self._hold_up(str(away))
                 if self._stopping.is_set():
                     return None
@@ -188,8 +206,11 @@ class Taker:
                     self._settle((taken,), filed, each=True)
 
     def _set_aside(self, taken: Delivered, burial: Burial, fault: Exception) -> None:
-        """Leave a letter unacknowledged; the others go on."""
-        self._aside.append(taken)
+        """Leave a letter unacknowledged; the others go on, as long as they have room."""
+        taken.lay_aside()
+        self._aside = [letter for letter in (*self._aside, taken) if letter.consumer.is_open]
+        if len(self._aside) > self._desk.prefetch // 2:
+            self._crowded.set()
         says = "a letter cannot be filed; it stays in its queue, unacknowledged"
         self._log.error(says, action="letter_set_aside", letter=burial.letter, why=named(fault))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from pamqp import header
+from pamqp import commands, header
 
 from service.edge.tolerance import install
 
@@ -19,3 +19,9 @@ def test_a_delivery_mode_nobody_knows_is_not_persistent(mode: int, read: int) ->
     content = header.ContentHeader()
     content.unmarshal(wire)
     assert content.properties.delivery_mode == read
+
+
+@pytest.mark.parametrize("name", ["größe.dlq", "orders (old); $=1", "two\nlines"])
+def test_a_name_that_rabbitmq_allows_is_a_name(name: str) -> None:
+    assert name.encode() in commands.Basic.Consume(queue=name).marshal()
+    assert name.encode() in commands.Basic.Publish(exchange=name).marshal()

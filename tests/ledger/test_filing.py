@@ -10,10 +10,14 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
+from service.core.identity import burial_digest
 from service.core.states import CauseState, LetterState
+from service.ledger.audit import Deed
 from service.ledger.book import Book
 from service.ledger.burial import Burial, Sent
+from service.ledger.edits import edit
 from service.ledger.filing import Filed, file
+from service.ledger.retention import DONE, forget
 from service.ledger.schema import upgrade
 from service.ledger.tables import (
     BURIALS,
@@ -122,12 +126,45 @@ async def test_what_a_replay_sent_is_its_letter_wherever_it_dies(book: Book) -> 
     item = {"replay": "j1", "position": 7, "letter": number, "queue": "elsewhere"}
     async with book.writing() as connection:
         await connection.execute(REPLAY_ITEMS.insert().values(**item, state="claimed"))
-    elsewhere = burial(attempt=2, origin_queue="elsewhere", sent=Sent("j1", 7))
+    mark = Sent("j1", 7, burial().id)
+    elsewhere = burial(attempt=2, origin_queue="elsewhere", sent=mark)
     assert await put(book, elsewhere) == Filed(again=1, back=1)
     row = await the_letter(book)
     assert (row["state"], row["origin_queue"]) == (LetterState.BACK, "elsewhere")
     (after,) = await rows(book, REPLAY_ITEMS)
     assert after["state"] == "back"
+
+
+async def test_the_number_of_a_forgotten_letter_is_nobody_else_s(book: Book) -> None:
+    """Items of replays name letters by number, and stay when a letter is forgotten."""
+    await put(book, burial("a"))
+    gone = (await the_letter(book))["number"]
+    await set_state(book, LetterState.HANDLED)
+    assert await forget(book, DONE, NOW + timedelta(days=1)) == 1
+    await put(book, burial("b"))
+    assert (await the_letter(book))["number"] != gone
+
+
+async def test_a_late_copy_of_a_forgotten_letter_overwrites_no_other(book: Book) -> None:
+    await put(book, burial("b"))
+    other = await the_letter(book)
+    item = {"replay": "j1", "position": 7, "letter": other["number"], "queue": "orders"}
+    async with book.writing() as connection:
+        await connection.execute(REPLAY_ITEMS.insert().values(**item, state="handled"))
+    late = burial("a", attempt=2, sent=Sent("j1", 7, burial("a").id))
+    assert await put(book, late) == Filed(new=1)
+    found = {row["letter"]: row for row in await rows(book, LETTERS)}
+    assert found["b"] == other
+    assert found["a"]["state"] == LetterState.PARKED
+
+
+async def test_an_edited_letter_has_the_digest_of_its_burial(book: Book) -> None:
+    await put(book, burial())
+    row = await the_letter(book)
+    deed = Deed("ann", "letter.edit", str(row["id"]))
+    await edit(book, str(row["id"]), lambda old: replace(old, body=b"new"), deed, NOW)
+    (copy,) = [row for row in await rows(book, LETTERS) if row["edited_from"] is not None]
+    assert copy["digest"] == burial_digest(copy["properties"], copy["headers"], b"new")
 
 
 async def test_a_resolved_cause_that_comes_again_is_regressed(book: Book) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, text, update
 
 from benchmarks.seeding import seed
 from service.core.states import OPEN, LetterState
-from service.ledger import audit, causes, letters
+from service.ledger import alarms, audit, causes, letters
 from service.ledger.book import Book
 from service.ledger.engine import is_sqlite
 from service.ledger.figures import figures, pulse
 from service.ledger.filters import Filter
 from service.ledger.schema import upgrade
-from service.ledger.tables import AUDIT
+from service.ledger.tables import AUDIT, CAUSES
 
 ROWS = 20_000
 CAUSE = f"{3:016x}"
@@ -127,6 +127,25 @@ async def test_causes_audit_and_status_read_indexes_and_counts(planner: Planner)
     await pulse(planner.book)
     for plan in await planner.plans():
         never_whole(planner, plan, "figures")
+
+
+async def test_the_watch_reads_only_what_is_due_of_many_causes(planner: Planner) -> None:
+    plain = {"version": 1, "title": "t", "error_type": "", "place": "", "state": "new"}
+    plain |= dict.fromkeys(("first_seen", "last_seen", "changed_at"), NOW - timedelta(days=2))
+    told = [
+        plain | {"id": f"told-{n}", "alerted_at": NOW - timedelta(days=1, seconds=n)}
+        for n in range(5_000)
+    ]
+    async with planner.book.writing() as connection:
+        await connection.execute(update(CAUSES).values(alerted_at=NOW))
+        await connection.execute(CAUSES.insert(), told)
+        await connection.execute(text("ANALYZE causes"))
+    await alarms.end_mutes(planner.book, NOW)
+    await alarms.due(planner.book, NOW)
+    await alarms.told_since(planner.book, NOW - timedelta(hours=1))
+    indexes = ("ix_causes_muted_until", "ix_causes_untold", "ix_causes_alerted_at")
+    for plan, index in zip(await planner.plans(), indexes, strict=True):
+        assert index in plan, plan
 
 
 def used(planner: Planner, plan: str, index: str, wanted: object) -> None:

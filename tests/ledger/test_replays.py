@@ -185,7 +185,7 @@ async def test_a_letter_may_come_back_before_we_noted_that_it_was_sent(
     await park(book, 1)
     job = await opened(book)
     (letter,) = await claim(book, job.id, "me", 1, THEN)
-    mark = Sent(job.id, 1) if marked else None
+    mark = Sent(job.id, 1, letter.id) if marked else None
     if early:
         assert await come_back(book, letter, mark) == 1
         await mark_sent(book, job.id, [1], after(1))
@@ -209,7 +209,7 @@ async def test_a_late_return_is_noted_after_the_job_has_finished(book: Book) -> 
     assert await close_windows(book, job.id, after(1), after(31)) == 1
     await stages.finish(book, job.id, ReplayState.FINISHED, after(31))
     assert await states(book) == {"letter-1": "quiet"}
-    await come_back(book, letter, Sent(job.id, 1))
+    await come_back(book, letter, Sent(job.id, 1, letter.id))
     found = await find(book, job.id)
     assert isinstance(found, Replay)
     assert (found.state, found.figures) == (ReplayState.FINISHED, {BACK: 1})
@@ -220,12 +220,12 @@ async def test_the_return_of_an_older_replay_is_not_the_newer_one_s(book: Book) 
     job = await opened(book)
     (letter,) = await claim(book, job.id, "me", 1, THEN)
     await mark_sent(book, job.id, [1], THEN)
-    await come_back(book, letter, Sent(job.id, 1))
+    await come_back(book, letter, Sent(job.id, 1, letter.id))
     await stages.finish(book, job.id, ReplayState.FINISHED, THEN)
     newer = await opened(book, replace(DRAFT, id="2" * 16))
     await claim(book, newer.id, "me", 1, THEN)
     await mark_sent(book, newer.id, [1], THEN)
-    assert await come_back(book, letter, Sent(job.id, 1)) == 0
+    assert await come_back(book, letter, Sent(job.id, 1, letter.id)) == 0
     assert await results(book, newer.id) == [SENT]
 
 
@@ -236,7 +236,7 @@ async def test_receipts_are_noted_in_any_order_and_once(book: Book) -> None:
     receipts = [Replayed(job.id, letter.position, letter.id) for letter in letters]
     assert await note_handled(book, receipts[:1], THEN) == 1  # before we noted that it was sent
     await mark_sent(book, job.id, [1, 2, 3, 4], THEN)
-    await come_back(book, letters[3], Sent(job.id, 4))
+    await come_back(book, letters[3], Sent(job.id, 4, letters[3].id))
     assert await note_handled(book, receipts[1:2] * 2, THEN) == 1
     assert await close_windows(book, job.id, after(1), after(31)) == 1
     assert (
@@ -299,7 +299,7 @@ async def test_stopped_letters_are_with_people_again(book: Book) -> None:
     async with book.reading() as connection:
         assert (await connection.execute(select(REPLAY_TARGETS))).all() == []
     # One in doubt had been sent after all, and dies.
-    await come_back(book, letters[1], Sent(job.id, 2))
+    await come_back(book, letters[1], Sent(job.id, 2, letters[1].id))
     assert (await results(book, job.id))[1] is BACK
     assert await want(book, job.id, Wanted.RUN, stop, THEN) == Over(ReplayState.STOPPED)
     assert await want(book, "f" * 16, Wanted.RUN, stop, THEN) == Unknown()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -14,9 +15,11 @@ from service.ledger.book import Book
 from service.ledger.filing import file
 from service.ledger.parked import parked
 from service.ledger.schema import upgrade
-from service.ledger.tables import BURIALS, CAUSE_HOURS, LETTER_COUNTS, LETTERS
+from service.ledger.tables import BURIALS, CAUSE_HOURS, CAUSES, LETTER_COUNTS, LETTERS
+from service.office import sweeper
 from service.office.sweeper import Sweeper
 from tests.ledger.burials import NOW, burial, rows
+from tests.servers.waiting import eventually
 
 DAY = timedelta(days=1)
 
@@ -51,6 +54,46 @@ async def test_letters_go_when_their_time_is_over(book: Book) -> None:
     assert len(await rows(book, CAUSE_HOURS)) == 1
     await Sweeper(book, DAY, DAY, clock=lambda: NOW + 91 * DAY).sweep()
     assert await rows(book, CAUSE_HOURS) == []
+
+
+async def test_causes_without_letters_go_unless_people_spoke_of_them(book: Book) -> None:
+    errors = ("untouched", "muted", "noted", "parked")
+    await file(book, [burial(error, error=error) for error in errors], NOW)
+    async with book.writing() as connection:
+        left = update(LETTERS).where(LETTERS.c.letter != "parked")
+        await connection.execute(left.values(state="handled", changed_at=NOW))
+        for error, said in (("muted", {"state": "muted"}), ("noted", {"note": "see the wiki"})):
+            step = update(CAUSES).where(CAUSES.c.title == f"Boom: {error}")
+            await connection.execute(step.values(**said))
+    for after, causes in ((29, set(errors)), (31, {"muted", "noted", "parked"})):
+        now = NOW + after * DAY
+        await Sweeper(book, 30 * DAY, DAY, clock=partial(lambda moment: moment, now)).sweep()
+        assert {row["title"].removeprefix("Boom: ") for row in await rows(book, CAUSES)} == causes
+        assert len(await rows(book, CAUSE_HOURS)) == len(causes)
+    assert [row["letters"] for row in await rows(book, LETTER_COUNTS)] == [1]
+    await file(book, [burial("again", error="untouched")], NOW + 32 * DAY)
+    assert len(await rows(book, CAUSES)) == 4
+
+
+async def test_the_sweeper_outlives_any_fault(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    faults = [RuntimeError("a bug")]
+
+    def clock() -> datetime:
+        if faults:
+            raise faults.pop()
+        return NOW + 31 * DAY
+
+    monkeypatch.setattr(sweeper, "LOOK_SECONDS", 0.01)
+    await file(book, [burial(discarded=True)], NOW)
+    running = asyncio.create_task(Sweeper(book, DAY, DAY, clock=clock).run())
+    try:
+        await eventually(lambda: is_empty(book), within=5)
+    finally:
+        running.cancel()
+
+
+async def is_empty(book: Book) -> bool:
+    return await rows(book, LETTERS) == []
 
 
 async def test_what_needs_somebody_is_counted_by_flow(book: Book) -> None:

@@ -159,10 +159,11 @@ async def test_queues_are_looked_at_and_not_touched(rabbit_url: str) -> None:
     async with channel_to(rabbit_url) as channel:
         await channel.declare_queue("looked-at", auto_delete=False, arguments={"x-max-length": 5})
         mine = await channel.declare_queue("mine", exclusive=True)
-        seen = await look_at(rabbit_url, ["nowhere", "looked-at", "mine"])
+        seen = await look_at(rabbit_url, ["nowhere", "looked-at", "mine", "ö" * 200])
         assert seen["nowhere"] == Absent()
         assert seen["looked-at"] == Standing(0, 0)
         assert isinstance(seen[mine.name], Unseen)
+        assert isinstance(seen["ö" * 200], Unseen), "no queue can have such a name"
         await channel.queue_delete("looked-at")
 
 

@@ -68,6 +68,13 @@ class Consumer(Channel):
         self.connection.weigh(-self.in_hand.pop(tag, 0))
         return True
 
+    def lay_aside(self, tag: int) -> None:
+        """A letter whose bytes nobody holds any more stays unsettled, and weighs nothing: the broker
+        need not wait for it."""
+        if self.in_hand.get(tag):
+            self.connection.weigh(-self.in_hand[tag])
+            self.in_hand[tag] = 0
+
     def on_content(self, head: bytes, properties: bytes, body: bytes) -> None:
         """A letter."""
         self.received += 1

@@ -37,6 +37,11 @@ class Delivered:
         """Bytes that it holds in memory."""
         return len(self.body) + len(self.properties)
 
+    def lay_aside(self) -> None:
+        """Leave it unsettled, and hold its bytes no longer."""
+        self.consumer.lay_aside(self.tag)
+        self.properties, self.body = b"\0\0", b""
+
 
 def table_at(properties: bytes) -> tuple[int, int]:
     """Where the header table stands in property bytes; the same place twice where there is none."""
