@@ -20,6 +20,8 @@ from service.topology.tables import Topology
 from service.web.health import Health
 from service.web.metrics import Metrics
 
+OFF = "off: dead letters stay in their queues (ledger.intake)"
+
 
 @dataclass(frozen=True, slots=True)
 class Archive:
@@ -40,10 +42,14 @@ class Archive:
         if self.intake is not None:
             await self.intake.stop()
 
+    def wrong_with(self, queue: str) -> str:
+        """Why letters of this queue do not reach the ledger; empty where nothing keeps them."""
+        return OFF if self.intake is None else self.intake.wrong_with(queue)
+
     def health(self) -> Health:
         """Whether dead letters reach the ledger."""
         if self.intake is None:
-            return Health(True, "off: dead letters stay in their queues (ledger.intake)")
+            return Health(True, OFF)
         return Health(not self.intake.held, self.intake.held or "up")
 
 

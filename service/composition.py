@@ -176,7 +176,7 @@ def _office(
     metrics.watch("dlo_ledger_up", "The ledger answers", lambda: checks["database"]().ok)
     # The replays' router stands beside those of the rooms.
     others = [room.api for room in rooms if room.api is not None]
-    front = open_front(settings, archive.book, routes, opening.topology, checks, others, VERSION)
+    front = open_front(settings, archive, routes, opening.topology, checks, others, VERSION)
     watch = watch_of(settings, archive.book)
     delays = waiting.delay_queues(opening.topology, opening.consumed)
     if opening.lane is not None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import assert_never
 
 from fastapi import APIRouter
 
+from service.archive import Archive
 from service.core.route import RouteBook, find_route
+from service.core.standing import Absent, Sight, Standing, Unseen
 from service.edge.fields import decode_table
+from service.edge.looking import look_at
 from service.edge.rewriting import rewrite
+from service.edge.sentences import place
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import NAME as PROCESSOR
 from service.ledger import adopted as ledger
@@ -67,7 +71,7 @@ class Front:
 
 def open_front(
     settings: Settings,
-    book: Book,
+    archive: Archive,
     snapshot: Routes,
     tables: Topology,
     checks: Mapping[str, Check],
@@ -75,15 +79,15 @@ def open_front(
     version: str,
 ) -> Front:
     """Everything the service answers over HTTP but health and metrics; `others` bring their routers."""
-    streams = Streams(lambda: pulse(book), checks)
-    ours = routers(settings, book, snapshot, tables, checks, streams, version)
+    streams = Streams(lambda: pulse(archive.book), checks)
+    ours = routers(settings, archive, snapshot, tables, checks, streams, version)
     api = create_api((*others, *ours), version)
     return Front(Guard(api, door_of(settings)), streams, Farewell(streams.close))
 
 
 def routers(
     settings: Settings,
-    book: Book,
+    archive: Archive,
     snapshot: Routes,
     tables: Topology,
     checks: Mapping[str, Check],
@@ -91,7 +95,7 @@ def routers(
     version: str,
 ) -> Iterator[APIRouter]:
     """Every router but those of the rooms and of the replays."""
-    may_edit = settings.ledger.edit
+    book, may_edit = archive.book, settings.ledger.edit
     rules = route_rules(settings)
     ours = frozenset(queue.name for queue in tables.queues)
     # Export and import before /letters/{id}, which would take their names for ids.
@@ -103,7 +107,7 @@ def routers(
     yield audit.router(book)
     yield routes.router(book, rules)
     yield topology.router(tables, faults(tables, sends_of(settings)))
-    yield adopted.router(Adopting(book, settings, ours))
+    yield adopted.router(Adopting(book, settings, ours, archive.wrong_with))
     yield events.router(streams)
     yield status.router(book, checks, version, may_edit=may_edit)
 
@@ -166,14 +170,31 @@ class Adopting:
     book: Book
     settings: Settings
     ours: frozenset[str]
+    wrong_with: Callable[[str], str]
+    """What keeps letters of a queue that stands from the ledger; empty where nothing does."""
 
     async def every(self) -> Sequence[adopted.Adopted]:
         """All of them, the settings' first."""
         named = [adopted.Adopted(entry.queue, "settings") for entry in self.settings.adopt]
-        return named + [
+        every = named + [
             adopted.Adopted(one.queue, "operator", one.who, one.adopted_at)
             for one in await ledger.adopted(self.book)
         ]
+        url = self.settings.rabbit.url.get_secret_value()
+        seen = await look_at(url, (one.queue for one in every)) if every else {}
+        return [replace(one, says=self._says(one.queue, seen[one.queue])) for one in every]
+
+    def _says(self, queue: str, sight: Sight) -> str:
+        match sight:
+            case Absent():
+                where = place(self.settings.rabbit.url.get_secret_value())
+                return f"there is no queue {queue} on {where}; it is taken from once there is"
+            case Unseen(why):
+                return why
+            case Standing():
+                return self.wrong_with(queue)
+            case never:
+                assert_never(never)
 
     async def adopt(self, queue: str, who: str, why: str) -> str:
         """Take a queue in."""

@@ -68,6 +68,7 @@ class RabbitPost:
         self._due: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._tasks: set[asyncio.Future[None]] = set()
         self._log = structlog.get_logger("dlo.post")
+        self._is_lost = False
         self.trouble: Trouble | None = None
 
     @property
@@ -130,11 +131,16 @@ class RabbitPost:
             await self._end_silence()
 
     async def _reopen(self) -> None:
-        if self.is_open:
-            return
-        self._log.warning("the publishing connection is lost; opening it again", action="post_lost")
-        with suppress(NotSent):  # the next tick tries again
-            await self._open_channel(OWN)
+        """Tried at each tick, told when it changes."""
+        if not self.is_open:
+            if not self._is_lost:
+                says = "the publishing connection is lost; opening it again"
+                self._log.warning(says, action="post_lost")
+            self._is_lost = True
+            with suppress(NotSent):  # the next tick tries again
+                await self._open_channel(OWN)
+        if self._is_lost and self.is_open:
+            self._is_lost = False
             self._log.info("publishing again", action="post_open")
 
     async def _end_silence(self) -> None:

@@ -45,6 +45,11 @@ class Intake:
         """Queues of our own flows."""
         return frozenset(self._fixed)
 
+    def wrong_with(self, queue: str) -> str:
+        """Why letters of this queue are not filed; empty while they are, or it is not taken yet."""
+        taker = self._takers.get(queue)
+        return taker.held if taker is not None else ""
+
     def start(self) -> None:
         """Take in what comes, until stopped."""
         self._watching = asyncio.create_task(self._watch())

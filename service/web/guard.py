@@ -19,6 +19,7 @@ from service.web.problems import Problem, answer_of
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 OWN_SITE = frozenset({"same-origin", "none"})
 FORWARDED = "x-forwarded-for"
+PASSED_ON = frozenset({"forwarded", "via", "x-real-ip"})
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -101,12 +102,16 @@ class Guard:
 
 
 def _on_this_machine(scope: Scope, headers: Headers) -> Person:
-    """Asked for by name as well: a page elsewhere may have its name lead to this machine."""
+    """Asked for by name as well: a page elsewhere may have its name lead to this machine. And by
+    nobody else's hand: behind a proxy on this machine is the world."""
     server = scope.get("server")
     if not server or not is_loopback(server[0]):
         raise _no_login("This address is not loopback")
     if not is_loopback(host_in(headers.get("host", ""))):
         raise _no_login("The Host header does not name this machine")
+    passed = [name for name in headers if name in PASSED_ON or name.startswith("x-forwarded-")]
+    if passed:
+        raise _no_login(f"A proxy has passed the request on ({passed[0]})")
     return NOBODY_IN_PARTICULAR
 
 
@@ -133,11 +138,14 @@ def _through(proxy: Proxy, scope: Scope, headers: Headers) -> Person:
 
 
 def _same_site(headers: Headers) -> None:
-    """A browser says where a request comes from; a program says nothing."""
+    """A browser says where a request comes from; a program says nothing. An older browser names the
+    page's origin alone, and a proxy may have put another Host beside it."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if site is not None and site not in OWN_SITE:
-        raise _foreign_site()
-    if origin is not None and _place(origin) != headers.get("host", "").lower():
+    if site is not None:
+        is_ours = site in OWN_SITE
+    else:
+        is_ours = origin is None or _place(origin) == headers.get("host", "").lower()
+    if not is_ours:
         raise _foreign_site()
 
 

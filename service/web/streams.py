@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 
+import structlog
+
 from service.ledger.away import LedgerAway
 from service.ledger.figures import Pulse
 from service.web.health import Check
@@ -53,14 +55,18 @@ class Streams:
         self._watch: asyncio.Task[None] | None = None
         self._closed = False
         self._alone = asyncio.Event()
+        self._bug = ""
+        self._log = structlog.get_logger("dlo.web")
 
     @property
     def is_full(self) -> bool:
         """Whether no more can listen."""
         return self._closed or len(self._listeners) >= self._most
 
-    async def listen(self) -> AsyncIterator[tuple[str, Told] | None]:
-        """What changes, as it changes, beginning with how things are; None when nothing has for long."""
+    def seat(self) -> Listener | None:
+        """A listener who has a place from now on, until it is left; None where no more can listen."""
+        if self.is_full:
+            return None
         listener = Listener()
         self._listeners.add(listener)
         self._alone.clear()
@@ -68,14 +74,21 @@ class Streams:
             listener.tell(kind, told)
         if self._watch is None:
             self._watch = asyncio.create_task(self._watching())
-        try:
-            while not self._closed:
-                if not await self._heard(listener):
-                    yield None
-                for kind, told in listener.take().items():
-                    yield kind, told
-        finally:
-            self._leave(listener)
+        return listener
+
+    def leave(self, listener: Listener) -> None:
+        """Listen no more."""
+        self._listeners.discard(listener)
+        if not self._listeners:
+            self._alone.set()
+
+    async def listen(self, listener: Listener) -> AsyncIterator[tuple[str, Told] | None]:
+        """What changes, as it changes, beginning with how things are; None when nothing has for long."""
+        while not self._closed:
+            if not await self._heard(listener):
+                yield None
+            for kind, told in listener.take().items():
+                yield kind, told
 
     def close(self) -> None:
         """Every stream ends now: a server that stops waits for its requests."""
@@ -100,25 +113,36 @@ class Streams:
                 return await listener.news.wait()
         return False
 
-    def _leave(self, listener: Listener) -> None:
-        self._listeners.discard(listener)
-        if not self._listeners:
-            self._alone.set()
-
     async def _watching(self) -> None:
         """Until nobody listens; a look that has begun is finished, so that its connection is whole."""
-        while self._listeners and not self._closed:
-            for kind, now in (await self._seen()).items():
-                if self._known.get(kind) != now:
-                    self._known[kind] = now
-                    for listener in self._listeners:
-                        listener.tell(kind, now)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._every):
-                    await self._alone.wait()
-        self._watch, self._known = None, {}
+        try:
+            while self._listeners and not self._closed:
+                self._tell(await self._seen())
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._every):
+                        await self._alone.wait()
+        finally:
+            self._watch, self._known = None, {}
+
+    def _tell(self, seen: Mapping[str, Told]) -> None:
+        for kind, now in seen.items():
+            if self._known.get(kind) != now:
+                self._known[kind] = now
+                for listener in self._listeners:
+                    listener.tell(kind, now)
 
     async def _seen(self) -> dict[str, Told]:
+        try:
+            seen = await self._looked()
+        except Exception as bug:  # noqa: BLE001  # the next look may go well, and somebody waits for it
+            if self._bug != (why := type(bug).__name__):
+                self._log.error("changes could not be looked for", action="unseen", why=why)
+            self._bug = why
+            return {}
+        self._bug = ""
+        return seen
+
+    async def _looked(self) -> dict[str, Told]:
         health: Told = {name: check().ok for name, check in self._checks.items()}
         try:
             return {"health": health, **events_of(await self._look())}

@@ -9,6 +9,8 @@ from uuid import uuid4
 import aio_pika
 import pytest
 from aio_pika.abc import AbstractChannel
+from structlog.testing import capture_logs
+from yarl import URL
 
 from service.core.marks import LETTER
 from service.core.plan import Address, Send
@@ -16,6 +18,8 @@ from service.edge.letter import Letter
 from service.edge.post import NotSent, NotTaken, RabbitPost, Unroutable
 from service.edge.tolerance import install
 from tests.kit.broker import channel_to, drain
+from tests.servers.proxy import Proxy
+from tests.servers.waiting import eventually
 
 install()
 LETTER_OF = Letter(b"body", {"tenant": "acme"}, {"content_type": "text/plain"})
@@ -137,3 +141,31 @@ async def test_a_broker_that_is_away_is_an_error_at_once() -> None:
         await RabbitPost("amqp://127.0.0.1:1/", timeout=2, ours=frozenset()).send(
             LETTER_OF, to_queue("q", "a")
         )
+
+
+async def test_a_lost_connection_is_told_once_however_often_it_is_tried(rabbit_url: str) -> None:
+    url, knocks, is_away = URL(rabbit_url), 0, False
+    proxy = Proxy("127.0.0.1", url.port or 5672)
+
+    async def door(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal knocks
+        if is_away:
+            knocks += 1
+            writer.close()
+        else:
+            await proxy.accept(reader, writer)
+
+    server = await asyncio.start_server(door, "127.0.0.1", 0)
+    there = str(url.with_port(server.sockets[0].getsockname()[1]))
+    post = RabbitPost(there, timeout=0.4, ours=frozenset())
+    with capture_logs() as lines:
+        await post.open()
+        is_away = True
+        proxy.reset()
+        await eventually(lambda: knocks >= 4)
+        is_away = False
+        await eventually(lambda: any(line["action"] == "post_open" for line in lines))
+    assert [line["action"] for line in lines] == ["post_lost", "post_open"]
+    await post.close()
+    server.close()
+    proxy.close()

@@ -10,8 +10,10 @@ import pytest
 
 from service.front import Adopting
 from service.ledger.book import Book
+from service.ledger.schema import upgrade
 from service.settings import load
 from service.web.api import adopted, audit, create_api
+from tests.kit.broker import channel_to
 from tests.web.conftest import client_of, problem
 
 PATH = "/api/v1/adopted"
@@ -20,9 +22,34 @@ PATH = "/api/v1/adopted"
 @pytest.fixture
 async def client(book: Book, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     (tmp_path / "settings.toml").write_text('[[adopt]]\nqueue = "named.dlq"\n')
-    adopting = Adopting(book, load(tmp_path, {}), frozenset({"dlq-queue"}))
+    settings = load(tmp_path, {"DLO_RABBIT__URL": "amqp://127.0.0.1:1/"})
+    adopting = Adopting(book, settings, frozenset({"dlq-queue"}), lambda _queue: "")
     async with client_of(create_api([adopted.router(adopting), audit.router(book)], "1")) as client:
         yield client
+
+
+async def test_what_is_wrong_with_an_adopted_queue_is_said(
+    rabbit_url: str, sqlite_url: str, tmp_path: Path
+) -> None:
+    settings = load(tmp_path, {"DLO_RABBIT__URL": rabbit_url})
+    wrong = {"held.dlq": "its letters wait", "nosuch.dlq": ""}
+    await upgrade(sqlite_url)
+    book = Book(sqlite_url)
+    api = create_api(
+        [adopted.router(Adopting(book, settings, frozenset(), wrong.__getitem__))], "1"
+    )
+    async with client_of(api) as client, channel_to(rabbit_url) as channel:
+        await channel.declare_queue("held.dlq", durable=True)
+        made = (await client.post(PATH, json={"queue": "nosuch.dlq"})).json()["says"]
+        assert made.startswith("there is no queue nosuch.dlq on RabbitMQ 127.0.0.1:")
+        assert (await client.post(PATH, json={"queue": "held.dlq"})).json()["says"] == (
+            "its letters wait"
+        )
+        wrong["held.dlq"] = ""
+        listed = (await client.get(PATH)).json()["items"]
+        assert {one["queue"]: one["says"] for one in listed} == {"nosuch.dlq": made, "held.dlq": ""}
+        await channel.queue_delete("held.dlq")
+    await book.close()
 
 
 async def test_queues_are_adopted_and_released(client: httpx2.AsyncClient) -> None:
@@ -34,6 +61,7 @@ async def test_queues_are_adopted_and_released(client: httpx2.AsyncClient) -> No
     )
     assert (await client.post(PATH, json={"queue": "orders/ä.dlq"})).status_code == 201
     listed = (await client.get(PATH)).json()["items"]
+    assert "RabbitMQ is away" in listed[0]["says"]
     assert [(one["queue"], one["source"]) for one in listed] == [
         ("named.dlq", "settings"),
         ("orders/ä.dlq", "operator"),

@@ -6,8 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import httpx2
+import pytest
 
 from service.ledger.book import Book
+from service.web.api.cursors import cursor as cursor_of
 from tests.ledger.rows import CAUSE, NOW, cause_row, file, fill, letter_row
 from tests.web.conftest import problem
 
@@ -77,6 +79,15 @@ async def test_pages_of_causes_hold_still_while_causes_come(
     problem(await client.get(PATH, params={"cursor": "nope"}), 422)
     other = (await client.get(PATH, params={"limit": 1})).json()["next"]
     problem(await client.get(PATH, params={"cursor": other, "sort": "last_seen"}), 422)
+
+
+@pytest.mark.parametrize(
+    "moment", ["soon", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+)
+async def test_a_cursor_at_no_moment_of_ours_is_refused(
+    door: httpx2.AsyncClient, moment: str
+) -> None:
+    problem(await door.get(PATH, params={"cursor": cursor_of("changed", moment, "x")}), 422)
 
 
 async def test_causes_are_found(client: httpx2.AsyncClient, book: Book) -> None:

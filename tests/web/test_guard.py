@@ -95,6 +95,28 @@ async def test_a_name_that_leads_here_is_not_ours(book: Book, host: str, served:
 
 
 @pytest.mark.parametrize(
+    "header",
+    [
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Anything",
+        "Forwarded",
+        "X-Real-IP",
+        "Via",
+    ],
+)
+async def test_without_a_login_nobody_comes_through_a_proxy(book: Book, header: str) -> None:
+    async with asking(book, Loopback()) as client:
+        refused = problem(await client.get(LETTERS, headers={header: "10.0.0.7"}), 403)
+        assert "auth.mode" in refused["hint"]
+        assert header.lower() in refused["detail"]
+        problem(await client.post(DISCARD, json=ACT, headers={header: ""}), 403)
+    async with asking(book, TOKENS) as client:
+        given = {header: "10.0.0.7", **bearer("Bearer the token of vera")}
+        assert (await client.get(LETTERS, headers=given)).status_code == 200
+
+
+@pytest.mark.parametrize(
     ("headers", "done"),
     [
         ({}, True),
@@ -107,7 +129,11 @@ async def test_a_name_that_leads_here_is_not_ours(book: Book, host: str, served:
         ({"origin": "http://127.0.0.1:9000"}, False),
         ({"origin": "null"}, False),
         ({"origin": "http://[broken"}, False),
-        ({"sec-fetch-site": "same-origin", "origin": "https://evil.example"}, False),
+        (
+            {"sec-fetch-site": "same-origin", "origin": "https://dlo.example"},
+            True,
+        ),  # behind a proxy
+        ({"sec-fetch-site": "cross-site", "origin": "http://127.0.0.1:8000"}, False),
     ],
 )
 async def test_pages_elsewhere_may_not_act(book: Book, headers: dict[str, str], done: bool) -> None:

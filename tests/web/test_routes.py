@@ -101,6 +101,21 @@ async def test_a_key_is_tried(client: httpx2.AsyncClient) -> None:
         assert {name: found[name] for name in expected} == expected
 
 
+async def test_a_route_may_be_named_like_the_trial(client: httpx2.AsyncClient) -> None:
+    problem(await client.get(f"{PATH}/test"), 404)
+    made = await client.put(f"{PATH}/test", json={"max_retries": 2})
+    assert made.status_code == 201
+    shown = await client.get(f"{PATH}/test")
+    assert (shown.json(), shown.headers["etag"]) == (made.json(), made.headers["etag"])
+    tried = (await client.get(f"{PATH}/test", params={"key": "test"})).json()
+    assert (tried["route"], len(tried["steps"])) == ("test", 2)
+    seen = {"If-Match": shown.headers["etag"]}
+    changed = await client.put(f"{PATH}/test", json={"max_retries": 1}, headers=seen)
+    assert changed.status_code == 200
+    seen = {"If-Match": changed.headers["etag"]}
+    assert (await client.delete(f"{PATH}/test", headers=seen)).status_code == 204
+
+
 @pytest.mark.parametrize(
     ("name", "body"),
     [

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 from aio_pika import Message
 from aio_pika.abc import AbstractChannel
+from structlog.testing import capture_logs
 from yarl import URL
 
 from service.edge.wire import Batch, Intake, Refused, connection
@@ -150,8 +151,9 @@ async def test_a_deleted_queue_is_consumed_again_when_it_is_back(
 
 
 async def test_a_queue_that_is_not_there_is_an_error_at_once(rabbit_url: str) -> None:
-    with pytest.raises(Refused, match="no queue 'nowhere'"):
+    with capture_logs() as lines, pytest.raises(Refused, match="no queue 'nowhere'"):
         await Intake(rabbit_url, "nowhere").open()
+    assert not lines, "whoever opens it is told, and says so"
 
 
 async def test_bytes_in_hand_are_bounded(

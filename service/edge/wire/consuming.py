@@ -93,7 +93,8 @@ class Consuming:
                 await consumer.stop()
 
     def _gap(self, queue: str, fault: Exception) -> None:
-        if queue not in self._gaps:
+        is_opening = self._looking is None  # then whoever opens is told
+        if queue not in self._gaps and not is_opening:
             self._log.warning("a queue is not consumed", action="gap", queue=queue, why=str(fault))
         self._gaps[queue] = fault
 

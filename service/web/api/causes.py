@@ -125,7 +125,7 @@ def _after(text: str | None, sort: str) -> After | None:
     moment, id_ = keys_of(text, sort, str, str)
     try:
         return in_utc(datetime.fromisoformat(str(moment))), str(id_)
-    except ValueError:
+    except (ValueError, OverflowError):  # the second: out of the calendar, once in UTC
         raise broken() from None
 
 

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 
 from fastapi import APIRouter
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from service.web.problems import Problem, documented
-from service.web.streams import Streams
+from service.web.streams import Listener, Streams
 
 PATH = "/api/v1/events"
 MEDIA = "text/event-stream"
@@ -33,17 +34,32 @@ def router(streams: Streams) -> APIRouter:
     )
     async def events() -> StreamingResponse:
         """What changes, as it changes; a comment every 15 seconds when nothing does."""
-        if streams.is_full:
+        if (listener := streams.seat()) is None:
             raise _full()
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(_written(streams), media_type=MEDIA, headers=headers)
+        return Heard(streams, listener)
 
     return routes
 
 
-async def _written(streams: Streams) -> AsyncIterator[bytes]:
+class Heard(StreamingResponse):
+    """A stream that gives its seat back however it ends, even where it never began."""
+
+    def __init__(self, streams: Streams, listener: Listener) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(_written(streams, listener), media_type=MEDIA, headers=headers)
+        self._streams, self._listener = streams, listener
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Write until somebody hangs up."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams.leave(self._listener)
+
+
+async def _written(streams: Streams, listener: Listener) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
-    async for told in streams.listen():
+    async for told in streams.listen(listener):
         if told is None:
             yield b": nothing new\n\n"
         else:

@@ -55,7 +55,7 @@ IfMatch = Annotated[
     ),
 ]
 KeyAsked = Annotated[
-    str, Query(max_length=255, pattern=r"^[^\x00]*$", description="A routing key.")
+    str | None, Query(max_length=255, pattern=r"^[^\x00]*$", description="A routing key.")
 ]
 
 
@@ -74,9 +74,19 @@ def _reading(routes: APIRouter, book: Book, rules: Rules) -> None:
         table = [row_line(stored, rules) for stored in await every(book)]
         return RouteLines(items=[*table, *fixed_lines(rules)])
 
-    @routes.get("/test", responses=documented(401, 403, 422, 503))
-    async def test(key: KeyAsked) -> Tested:
-        """Which route takes a key, and what would happen when to a letter that always fails."""
+    async def row(name: str, response: Response) -> RouteLine:
+        stored = await find(book, name)
+        if isinstance(stored, NoRoute):
+            raise _unknown()
+        response.headers["ETag"] = f'"{stored.tag}"'
+        return row_line(stored, rules)
+
+    @routes.get("/test", responses=documented(401, 403, 404, 422, 503))
+    async def test(response: Response, key: KeyAsked = None) -> Tested | RouteLine:
+        """Which route takes a key, and what would happen when to a letter that always fails; without
+        a key, the row of this name."""
+        if key is None:
+            return await row("test", response)
         reading = rows.read((stored.row for stored in await every(book)), rules.tiers)
         source, route = taker(key, (("table", reading.book), *rules.fixed))
         return tested(key, source, route, rules.policy(key, route))
@@ -84,11 +94,7 @@ def _reading(routes: APIRouter, book: Book, rules: Rules) -> None:
     @routes.get("/{name:path}", responses=documented(401, 403, 404, 422, 503))
     async def show(name: RouteName, response: Response) -> RouteLine:
         """One row of the table."""
-        stored = await find(book, name)
-        if isinstance(stored, NoRoute):
-            raise _unknown()
-        response.headers["ETag"] = f'"{stored.tag}"'
-        return row_line(stored, rules)
+        return await row(name, response)
 
 
 def _writing(routes: APIRouter, book: Book, rules: Rules, clock: Clock) -> None:
