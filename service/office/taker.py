@@ -42,7 +42,7 @@ class Taker:
         self._line: wire.Intake | None = None
         self._aside: list[Delivered] = []
         self._crowded = asyncio.Event()
-        self._trouble = ""
+        self._trouble = self._said = ""
 
     @property
     def held(self) -> str:
@@ -84,7 +84,7 @@ class Taker:
             try:
                 async with line:
                     self._log.info("taking letters in", action="intake_open")
-                    self._trouble, pause, self._line = "", FIRST_PAUSE, line
+                    self._trouble, self._said, pause, self._line = "", "", FIRST_PAUSE, line
                     self._aside.clear()  # a closed connection gave them back
                     self._crowded.clear()
                     await self._take(line)
@@ -102,8 +102,9 @@ class Taker:
             says = f"there is no queue {queue} on {place(self._desk.url)}"
         else:
             says = f"letters of {queue} cannot be taken from {place(self._desk.url)}: {fault}"
-        if says != self._trouble:
+        if says != self._said:  # once, not at every try
             self._log.warning(f"{says}; {again}", action="intake_away")
+        self._said = says
         self._trouble = "" if code == NOT_FOUND and self._source.is_adopted else says
 
     async def _take(self, line: wire.Intake) -> None:
