@@ -132,7 +132,8 @@ class Driver:
         self._tell(result, len(positions))
 
     async def _begin(self, job: Replay) -> float:
-        if self._busy is not None and await stages.is_still(self._book, self._busy):
+        busy = self._busy if job.state is ReplayState.WAITING else None
+        if busy is not None and await stages.is_still(self._book, busy):
             return WAITING
         is_tried = job.ramped_at is not None or job.terms.canary == 0
         state = ReplayState.RUNNING if is_tried else ReplayState.CANARY
