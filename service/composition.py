@@ -43,7 +43,7 @@ from service.web.guard import Guard
 from service.web.health import livez, readyz
 from service.web.journal import Journal
 from service.web.metrics import Metrics, metrics_route
-from service.wellbeing import checks_of
+from service.wellbeing import blind, checks_of
 
 VERSION = version("dead-letter-office")
 
@@ -79,7 +79,8 @@ def create(settings: Settings) -> Office:
     """Put the service together; nothing connects before it starts."""
     tolerance.install(settings.limits.max_headers)
     metrics, routes = Metrics(), _routes(settings)
-    rooms = (*rooms_of(settings, _finder(settings, routes)), replay_room(settings, metrics))
+    replays = replay_room(settings, metrics, lambda: blind(opening, archive))
+    rooms = (*rooms_of(settings, _finder(settings, routes)), replays)
     topology = sum((room.topology for room in rooms), Topology())
     opening = _opening(settings, topology, routes)
     reception = Reception(

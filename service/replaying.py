@@ -11,6 +11,7 @@ from service.core.standing import Sight
 from service.edge.looking import look_at
 from service.flows.room import Reception, Room
 from service.ledger.book import Book
+from service.office.driver import Blind
 from service.office.receipts import Receipts, subscribe
 from service.office.replay import Runner
 from service.rooms import kind_of, seal_of
@@ -28,10 +29,10 @@ def usual_terms(settings: Settings) -> Terms:
     return Terms(own.rate, own.canary, own.stop_percent, own.watch)
 
 
-def replay_room(settings: Settings, metrics: Metrics) -> Room:
+def replay_room(settings: Settings, metrics: Metrics, blind: Blind) -> Room:
     """Nothing connects before it is run."""
     book, seal = Book(settings.database.url.get_secret_value()), seal_of(settings)
-    runner = Runner(book, seal, batch=settings.replay.claim, told=metrics.replayed)
+    runner = Runner(book, seal, batch=settings.replay.claim, told=metrics.replayed, blind=blind)
     receipts, kind = Receipts(book, seal, metrics.replayed), kind_of(settings)
     url = settings.rabbit.url.get_secret_value()
 

@@ -28,6 +28,16 @@ def checks_of(
     }
 
 
+def blind(opening: Opening, archive: Archive) -> str:
+    """Why a letter that dies now would not be seen in the ledger; empty while it would be.
+
+    Where nothing is taken in at all nobody waits for it: a replay says so before it starts.
+    """
+    if not opening.post.is_open:
+        return "publishing is down"
+    return "" if archive.intake is None else archive.intake.held
+
+
 def rabbitmq(opening: Opening) -> Health:
     """Whether we consume, and letters leave."""
     match opening.state:

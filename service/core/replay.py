@@ -88,16 +88,23 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveBack:
+    """It was stopped, and some letters do not know yet that they will not be sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """Every letter has its result."""
 
 
-Step = Begin | Send | Watch | Ramp | Pause | Stop | Finish
+Step = Begin | Send | Watch | Ramp | Pause | Stop | GiveBack | Finish
 
 
 def next_step(state: ReplayState, wanted: Wanted, terms: Terms, now: Progress) -> Step:
     """The one place where a job is governed."""
     match state:
+        case ReplayState.STOPPED if now.pending:
+            return GiveBack()
         case ReplayState.STOPPED | ReplayState.FINISHED:
             return Watch() if now.watched else Finish()
         case _ if wanted is Wanted.STOP:

@@ -19,6 +19,7 @@ from aiormq.exceptions import (
 
 from service.core.marks import LETTER
 from service.core.plan import Address, Note, Send, SentBack
+from service.edge.address import is_blamed, shown
 from service.edge.confirming import ConfirmingChannel, Returned
 from service.edge.declare import permission
 from service.edge.letter import Letter, properties_of
@@ -32,6 +33,10 @@ class NotSent(Exception):
 
 class NotTaken(NotSent):
     """The broker said no: a queue refuses it for now."""
+
+
+class Unsendable(NotSent):
+    """No broker was asked: AMQP has no way to write this letter, or its address."""
 
 
 class Unroutable(Exception):
@@ -110,8 +115,11 @@ class RabbitPost:
     async def _publish(
         self, channel: ConfirmingChannel, letter: Letter, send: Send, mark: str
     ) -> None:
-        properties = properties_of(letter, send.marks, channel.room)
-        answer = channel.publish(send.to, properties, letter.body, mark)
+        try:
+            properties = properties_of(letter, send.marks, channel.room)
+            answer = channel.publish(send.to, properties, letter.body, mark)
+        except Exception as fault:  # noqa: BLE001  # whatever pamqp or our own fields say
+            raise Unsendable(f"it cannot be written as AMQP: {fault}") from None
         self._turns[mark] = answer
         self._due.append((self._now() + self._timeout, answer))
         try:
@@ -238,25 +246,5 @@ def _failure(fault: Exception, to: Address) -> NotSent | NotTaken | Unroutable:
 
 def _is_a_result(failure: Exception, send: Send) -> bool:
     """Whether it says something about this letter or note alone, and nothing is held because of it."""
-    refused = isinstance(failure, Unroutable | NotTaken)
+    refused = isinstance(failure, Unroutable | NotTaken | Unsendable)
     return isinstance(send, Note) or (isinstance(send, SentBack) and refused)
-
-
-def is_blamed(refusal: Exception, to: Address) -> bool:
-    """The broker closed the channel over one exchange: that letter's fault, or a neighbour's."""
-    said = str(refusal)
-    if not to.exchange:
-        return False
-    # RabbitMQ cuts what it says to 255 bytes: of a long name the end may be missing.
-    return f"'{to.exchange}'" in said or (
-        len(to.exchange) > 200 and f"'{to.exchange[:200]}" in said
-    )
-
-
-def shown(to: Address) -> str:
-    """An address, for a person."""
-    return (
-        f"exchange {to.exchange!r} key {to.routing_key!r}"
-        if to.exchange
-        else f"queue {to.routing_key!r}"
-    )

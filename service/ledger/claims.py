@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from service.ledger.tables import LETTERS, REPLAY_ITEMS, REPLAYS
 
 MOST_AT_ONCE = 500
 GONE = "somebody discarded it, or another replay took it"
+FORGOTTEN = "it is not in the ledger any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +35,20 @@ class Claimed:
     properties: bytes
 
 
-async def claim(book: Book, job: str, runner: str, most: int, now: datetime) -> tuple[Claimed, ...]:
-    """Take the next letters: whoever takes the row out of its open state may send it, and nobody else.
+async def claim(
+    book: Book, job: str, runner: str, most: int, now: datetime, but_not: Collection[str] = ()
+) -> tuple[Claimed, ...]:
+    """Take the next letters, but not those to these queues: whoever takes the row out of its open state
+    may send it, and nobody else.
 
     A row counts as sent from here on, so that its return is recognised however early it comes. A
-    letter that is not open any more is skipped.
+    letter that is not open any more is skipped. The job is nobody else's until all this is written.
     """
-    own = REPLAY_ITEMS.c
-    pending = (
-        select(own.position, own.letter, own.queue)
-        .where(own.replay == job, own.state == ItemState.PENDING.value)
-        .order_by(own.position)
-        .limit(most)
-    )
+    pending = _items(job, ItemState.PENDING, but_not).limit(most)
 
     async def verb() -> tuple[Claimed, ...]:
         async with book.writing() as connection:
-            if not await connection.scalar(_may_send(job, runner, now)):
+            if not await connection.scalar(_may_send(job, runner, now).with_for_update()):
                 return ()
             items = (await connection.execute(pending)).all()
             taken = await _take(connection, job, [item.letter for item in items], now)
@@ -62,20 +60,24 @@ async def claim(book: Book, job: str, runner: str, most: int, now: datetime) -> 
     return await again(verb)
 
 
-async def in_doubt(book: Book, job: str, most: int) -> tuple[Claimed, ...]:
-    """Letters that were claimed and never marked: they may have been sent, and are sent again."""
-    own = REPLAY_ITEMS.c
-    wanted = (
-        select(own.position, own.letter, own.queue)
-        .where(own.replay == job, own.state == ItemState.CLAIMED.value)
-        .order_by(own.position)
-        .limit(most)
-    )
+async def in_doubt(
+    book: Book, job: str, runner: str, most: int, now: datetime, but_not: Collection[str] = ()
+) -> tuple[Claimed, ...]:
+    """Letters that were claimed and never marked: they may have been sent, and are sent again.
+
+    Those whose row is gone can never be: they are skipped.
+    """
+    wanted = _items(job, ItemState.CLAIMED, but_not).limit(most)
     async with book.reading() as connection:
+        if not await connection.scalar(_may_send(job, runner, now)):
+            return ()
         items = (await connection.execute(wanted)).all()
         numbers = [item.letter for item in items]
         rows = await connection.execute(_bytes_of().where(LETTERS.c.number.in_(numbers)))
         letters = {row.number: row for row in rows}
+    if gone := [item.position for item in items if item.letter not in letters]:
+        async with book.writing() as connection:
+            await _set(connection, job, gone, "skipped", FORGOTTEN, now, was=ItemState.CLAIMED)
     return tuple(_claimed(item, letters[item.letter]) for item in items if item.letter in letters)
 
 
@@ -187,11 +189,20 @@ async def _set(
     state: str,
     says: str = "",
     ended_at: datetime | None = None,
+    *,
+    was: ItemState = ItemState.PENDING,
 ) -> None:
     if positions:
         mine = REPLAY_ITEMS.c.replay == job, REPLAY_ITEMS.c.position.in_(positions)
-        step = update(REPLAY_ITEMS).where(*mine)
+        step = update(REPLAY_ITEMS).where(*mine, REPLAY_ITEMS.c.state == was.value)
         await connection.execute(step.values(state=state, says=says, ended_at=ended_at))
+
+
+def _items(job: str, state: ItemState, but_not: Collection[str]) -> Select[tuple[int, int, str]]:
+    own = REPLAY_ITEMS.c
+    items = select(own.position, own.letter, own.queue).order_by(own.position)
+    items = items.where(own.replay == job, own.state == state.value)
+    return items.where(own.queue.not_in(but_not)) if but_not else items
 
 
 def _may_send(job: str, runner: str, now: datetime) -> Select[tuple[int]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, literal, select, update
+from sqlalchemy import ColumnElement, Insert, Row, and_, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from service.core.replay import Terms
@@ -15,6 +15,7 @@ from service.core.states import OPEN, Attempts, ItemState, ReplayState, Wanted
 from service.ledger.again import again
 from service.ledger.audit import Deed, clean, write
 from service.ledger.book import Book
+from service.ledger.discards import CHUNK
 from service.ledger.filters import Filter, where
 from service.ledger.tables import LETTERS, REPLAY_ITEMS, REPLAYS
 
@@ -161,22 +162,38 @@ def replay_of(row: Row[*tuple[Any, ...]], figures: Mapping[ItemState, int] | Non
 
 
 async def _freeze(connection: AsyncConnection, draft: Draft) -> int:
+    """A chunk at a time, up to the newest letter there is: what comes meanwhile came too late."""
+    own, total, last = REPLAY_ITEMS.c, 0, 0
+    newest = await connection.scalar(select(func.max(LETTERS.c.number))) or 0
+    while last < newest:
+        chunk = _chunk(draft, total, last, newest)
+        frozen = (await connection.execute(chunk)).rowcount
+        total += frozen
+        if frozen < CHUNK:
+            break
+        latest = select(own.letter).where(own.replay == draft.id, own.position == total)
+        last = await connection.scalar(latest) or newest
+    if total == 0:
+        raise _NothingChosen
+    step = update(REPLAYS).where(REPLAYS.c.id == draft.id).values(total=total)
+    await connection.execute(step)
+    return total
+
+
+def _chunk(draft: Draft, total: int, last: int, newest: int) -> Insert:
+    """The next letters of the selection as items, after so many that are frozen already."""
     whereto = literal(draft.target) if draft.target else LETTERS.c.origin_queue
     number = LETTERS.c.number
+    wanted = chosen(draft.selection, draft.target)
     selected = select(
         literal(draft.id),
-        func.row_number().over(order_by=number),
+        func.row_number().over(order_by=number) + total,
         number,
         whereto,
         literal(ItemState.PENDING.value),
-    ).where(chosen(draft.selection, draft.target))
+    ).where(wanted, number > last, number <= newest)
     columns = ["replay", "position", "letter", "queue", "state"]
-    frozen = await connection.execute(REPLAY_ITEMS.insert().from_select(columns, selected))
-    if frozen.rowcount == 0:
-        raise _NothingChosen
-    total = update(REPLAYS).where(REPLAYS.c.id == draft.id).values(total=frozen.rowcount)
-    await connection.execute(total)
-    return frozen.rowcount
+    return REPLAY_ITEMS.insert().from_select(columns, selected.order_by(number).limit(CHUNK))
 
 
 async def _earlier(connection: AsyncConnection, draft: Draft) -> Replay | KeyTaken:

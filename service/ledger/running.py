@@ -14,6 +14,7 @@ from service.ledger.book import Book
 from service.ledger.replays import Replay, replay_of
 from service.ledger.tables import REPLAY_ITEMS, REPLAYS
 
+TAKEN = tuple(state.value for state in ItemState if state is not ItemState.PENDING)
 FEW = (ItemState.CLAIMED, ItemState.SKIPPED, ItemState.UNROUTABLE, ItemState.BACK)
 
 
@@ -45,7 +46,7 @@ async def progress(book: Book, job: str, runner: str) -> tuple[Replay, Progress]
     """The job and its letters, counted; None where it is not ours any more.
 
     Letters are taken in their order, so the first pending one says how many were taken: a count of a
-    million rows would take longer than a step may.
+    million rows would take longer than a step may. Only past a queue that refuses them are there more.
     """
     own = REPLAY_ITEMS.c
     mine = own.replay == job
@@ -60,15 +61,17 @@ async def progress(book: Book, job: str, runner: str) -> tuple[Replay, Progress]
         if row is None:
             return None
         next_ = await connection.scalar(first)
+        past = 0
+        if next_ is not None:
+            later = mine, own.state.in_(TAKEN), own.position > next_
+            past = await connection.scalar(select(func.count()).where(*later)) or 0
         counted = (await connection.execute(few.group_by(own.state))).all()
         is_watched = await connection.scalar(watched) is not None
-    return replay_of(row), _progress(row.total, next_, dict(counted), watched=int(is_watched))
+    taken = row.total if next_ is None else next_ - 1 + past
+    return replay_of(row), _progress(row.total, taken, dict(counted), watched=int(is_watched))
 
 
-def _progress(
-    total: int, first: int | None, counts: Mapping[str, int], *, watched: int
-) -> Progress:
-    taken = total if first is None else first - 1
+def _progress(total: int, taken: int, counts: Mapping[str, int], *, watched: int) -> Progress:
     claimed, skipped, unroutable, back = (counts.get(state.value, 0) for state in FEW)
     sent = taken - claimed - skipped - unroutable
     return Progress(total - taken, claimed, sent, watched, back, unroutable)

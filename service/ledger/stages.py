@@ -13,6 +13,7 @@ from service.ledger.again import again
 from service.ledger.audit import Deed, clean, write
 from service.ledger.book import Book
 from service.ledger.claims import reopen
+from service.ledger.discards import CHUNK
 from service.ledger.tables import REPLAY_ITEMS, REPLAY_TARGETS, REPLAYS
 
 THE_OFFICE = "the office"
@@ -53,12 +54,20 @@ async def begin(book: Book, job: str, state: ReplayState, now: datetime) -> Begu
                 says = f"replay {holder.replay} is sending to {holder.queue}"
                 await _enter(connection, job, ReplayState.WAITING, says)
                 return Busy(holder.queue, holder.replay)
-            await _enter(
-                connection, job, state, started_at=func.coalesce(REPLAYS.c.started_at, now)
-            )
+            started_at = func.coalesce(REPLAYS.c.started_at, now)
+            if not await _enter(connection, job, state, started_at=started_at):
+                await _release(connection, job)
             return Begun()
 
     return await again(verb)
+
+
+async def is_still(book: Book, busy: Busy) -> bool:
+    """Whether the queue that was taken still is: asked often, and dear to find out by beginning."""
+    own = REPLAY_TARGETS.c
+    holder = select(own.replay).where(own.queue == busy.queue, own.replay == busy.by)
+    async with book.reading() as connection:
+        return await connection.scalar(holder) is not None
 
 
 async def ramp(book: Book, job: str, now: datetime) -> None:
@@ -92,33 +101,57 @@ async def stop(book: Book, job: str, reason: str, now: datetime) -> int:
 
     async def verb() -> int:
         async with book.writing() as connection:
+            if not await _enter(connection, job, ReplayState.STOPPED, reason):
+                return 0
+            await _release(connection, job)
             await reopen(connection, job, select(own.letter).where(*claimed), now)
             in_doubt = update(REPLAY_ITEMS).where(*claimed).values(**stopped, says=IN_DOUBT)
-            left = await connection.execute(in_doubt)
-            rest_ = await connection.execute(update(REPLAY_ITEMS).where(*pending).values(**stopped))
-            count = left.rowcount + rest_.rowcount
-            await _release(connection, job)
-            await _enter(connection, job, ReplayState.STOPPED, reason)
+            left = (await connection.execute(in_doubt)).rowcount
+            rest_ = await connection.scalar(select(func.count()).where(*pending))
+            count = left + (rest_ or 0)
             deed = Deed(THE_OFFICE, "replay.stopped", f"replay:{job}", count, reason)
             await write(connection, deed, now)
             return count
 
-    return await again(verb)
+    count = await again(verb)
+    await give_back(book, job, now)
+    return count
+
+
+async def give_back(book: Book, job: str, now: datetime) -> None:
+    """Note of every letter that a stopped job did not send that it will not, a chunk at a time."""
+    own = REPLAY_ITEMS.c
+    pending = own.replay == job, own.state == ItemState.PENDING.value
+    chunk = select(own.position).where(*pending).order_by(own.position).limit(CHUNK)
+    stopped = {"state": ItemState.STOPPED.value, "ended_at": now}
+
+    async def verb() -> int:
+        async with book.writing() as connection:
+            positions = (await connection.scalars(chunk)).all()
+            if positions:
+                step = update(REPLAY_ITEMS).where(*pending, own.position <= positions[-1])
+                await connection.execute(step.values(**stopped))
+            return len(positions)
+
+    while await again(verb) == CHUNK:
+        pass
 
 
 async def finish(book: Book, job: str, state: ReplayState, now: datetime) -> None:
     """Every letter has its result; one that comes back later is noted all the same."""
     async with book.writing() as connection:
         await _release(connection, job)
-        step = update(REPLAYS).where(REPLAYS.c.id == job)
+        step = update(REPLAYS).where(REPLAYS.c.id == job, REPLAYS.c.ended_at.is_(None))
         await connection.execute(step.values(state=state.value, ended_at=now))
 
 
 async def _enter(
     connection: AsyncConnection, job: str, state: ReplayState, says: str = "", **more: object
-) -> None:
-    step = update(REPLAYS).where(REPLAYS.c.id == job)
-    await connection.execute(step.values(state=state.value, says=clean(says), **more))
+) -> bool:
+    """False where the job has ended: a runner that slept too long changes nothing."""
+    step = update(REPLAYS).where(REPLAYS.c.id == job, REPLAYS.c.ended_at.is_(None))
+    entered = await connection.execute(step.values(state=state.value, says=clean(says), **more))
+    return entered.rowcount == 1
 
 
 async def _release(connection: AsyncConnection, job: str) -> None:

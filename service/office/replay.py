@@ -18,7 +18,8 @@ from service.ledger.away import LedgerAway
 from service.ledger.book import Book
 from service.ledger.replays import Replay
 from service.ledger.running import lease, let_go, progress
-from service.office.driver import PATIENCE, Driver, Told
+from service.office.driver import Blind, Driver, Manners, Told
+from service.office.refusals import PATIENCE
 
 # A runner that died is missed after this long; one that lives says so three times meanwhile.
 LEASE = timedelta(seconds=2)
@@ -31,7 +32,8 @@ Changed = Callable[[str], None]
 class Runner:
     """Runs every replay that no other process runs, for as long as the service does.
 
-    `told` hears how many letters had which result; `listeners` hear that a job has changed.
+    `told` hears how many letters had which result, `blind` says why letters that die now would not be
+    seen; `listeners` hear that a job has changed.
     """
 
     def __init__(
@@ -41,11 +43,12 @@ class Runner:
         *,
         batch: int,
         told: Told = lambda *_: None,
+        blind: Blind = lambda: "",
         clock: Clock = utc_now,
         lasting: timedelta = LEASE,
     ) -> None:
-        self._book, self._seal, self._batch, self._told = book, seal, batch, told
-        self._clock, self._lasting = clock, lasting
+        self._book, self._seal, self._clock, self._lasting = book, seal, clock, lasting
+        self._manners = Manners(batch, told, clock, blind)
         self._name = uuid4().hex
         self._news, self._ending = asyncio.Event(), asyncio.Event()
         self._jobs: dict[str, asyncio.Task[None]] = {}
@@ -69,8 +72,12 @@ class Runner:
         try:
             while True:
                 self._news.clear()
-                with suppress(LedgerAway):  # whoever else needs the ledger says so
+                try:
                     await self._lease(reception.post)
+                except LedgerAway:
+                    pass  # whoever else needs the ledger says so
+                except Exception as fault:  # noqa: BLE001  # replays that silently end are worse
+                    self._log.error("no replay could be leased", why=repr(fault))
                 await _within(self._lasting.total_seconds() / RENEWALS, self._news.wait())
         finally:
             await self._end()
@@ -95,13 +102,16 @@ class Runner:
 
     async def _drive(self, job: Replay, post: Post) -> None:
         """One job, to its end or to ours; a ledger or a broker that is away only makes it wait."""
-        driver = Driver(job.id, self._book, self._seal, self._batch, self._told, self._clock, post)
+        driver = Driver(job.id, self._book, self._seal, self._manners, post)
         pause = PATIENCE[0]
         while not self._ending.is_set():
             try:
                 known = await progress(self._book, job.id, self._name)
                 if known is None or known[0].ended_at is not None:
+                    await driver.note()  # what we sent is no longer in doubt, whoever runs it now
                     return
+                if pause > PATIENCE[0]:
+                    driver.lost_sight()  # the ledger was away
                 wait = await driver.step(self._name, *known)
                 self.changed(job.id)
             except Exception as fault:  # noqa: BLE001  # a replay that silently stops is worse
@@ -110,6 +120,8 @@ class Runner:
             else:
                 pause = PATIENCE[0]
             await _within(wait, self._ending.wait())
+        with suppress(LedgerAway):
+            await driver.note()
 
 
 async def _within(seconds: float, something: Coroutine[object, object, object]) -> None:

@@ -16,6 +16,7 @@ from service.core.replay import (
     SAMPLE,
     Begin,
     Finish,
+    GiveBack,
     Pause,
     Progress,
     Ramp,
@@ -63,6 +64,7 @@ PAUSED, WATCHING, STOPPED = ReplayState.PAUSED, ReplayState.WATCHING, ReplayStat
         (WATCHING, Progress(0, sent=100, back=100), Finish()),
         (STOPPED, Progress(0, sent=5, watched=1), Watch()),
         (STOPPED, Progress(0, sent=5), Finish()),
+        (STOPPED, Progress(3, sent=5, watched=1), GiveBack()),  # it died while it stopped
         (PAUSED, Progress(50, sent=50), Begin()),
     ],
 )

@@ -13,9 +13,9 @@ from structlog.testing import capture_logs
 from yarl import URL
 
 from service.core.marks import LETTER
-from service.core.plan import Address, Send
+from service.core.plan import Address, Send, SentBack
 from service.edge.letter import Letter
-from service.edge.post import NotSent, NotTaken, RabbitPost, Unroutable
+from service.edge.post import NotSent, NotTaken, RabbitPost, Unroutable, Unsendable
 from service.edge.tolerance import install
 from tests.kit.broker import channel_to, drain
 from tests.servers.proxy import Proxy
@@ -63,6 +63,18 @@ async def test_a_letter_arrives_persistent_and_no_id_is_invented(
     assert (message.body, message.content_type, message.message_id) == (b"body", "text/plain", None)
     assert message.delivery_mode is aio_pika.DeliveryMode.PERSISTENT
     assert message.headers == {"tenant": "acme", LETTER: "a"}
+
+
+async def test_what_amqp_cannot_write_is_that_letter_s_fault_alone(
+    post: RabbitPost, channel: AbstractChannel, queue: str
+) -> None:
+    long = Letter(b"body", {}, {"message_id": "ü" * 200})
+    for letter, name in ((LETTER_OF, "q" * 400), (long, queue)):
+        with pytest.raises(Unsendable, match="it cannot be written as AMQP"):
+            await post.send(letter, SentBack(Address("", name), {LETTER: "a"}))
+    assert post.trouble is None
+    await post.send(LETTER_OF, to_queue(queue, "a"))
+    assert len(await drain(channel, queue)) == 1
 
 
 async def test_no_queue_is_unroutable_and_the_post_goes_on(

@@ -173,7 +173,7 @@ async def test_a_claim_that_nobody_marked_is_in_doubt_and_found_again(book: Book
     job = await opened(book)
     claimed = await claim(book, job.id, "me", 2, THEN)
     await mark_sent(book, job.id, [1], THEN)
-    assert await in_doubt(book, job.id, 10) == claimed[1:]
+    assert await in_doubt(book, job.id, "me", 10, THEN) == claimed[1:]
     assert await known(book, job) == Progress(1, in_doubt=1, sent=1, watched=1)
 
 

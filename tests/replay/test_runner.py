@@ -4,55 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from collections.abc import AsyncIterator
 
 import pytest
 
-from service.core.marks import LETTER, Seal
-from service.core.plan import Send
-from service.core.replay import Terms
 from service.core.states import ItemState, ReplayState
-from service.edge.letter import Letter
-from service.edge.listeners import Listeners
 from service.edge.post import NotSent, Unroutable
-from service.edge.reading import Limits
 from service.flows.desk import utc_now
-from service.flows.room import Reception
 from service.ledger.away import LedgerAway
 from service.ledger.book import Book
 from service.ledger.claims import mark_sent
-from service.ledger.filters import Filter
 from service.ledger.replay_pages import find
-from service.ledger.replays import Draft, Replay, open_replay
+from service.ledger.replays import Replay, open_replay
 from service.ledger.schema import upgrade
-from service.office.replay import Runner
 from tests.kit.letters import park, results, states
+from tests.replay.postbox import BATCH, DRAFT, Postbox, ended, running
 from tests.servers.waiting import eventually
-
-TERMS = Terms(rate=1000, canary=0, stop_percent=10, watch=timedelta(milliseconds=300))
-DRAFT = Draft("0" * 15 + "1", "anna", Filter(), {}, TERMS, b"digest")
-SHORT = timedelta(milliseconds=600)
-BATCH = 10
-
-
-class Postbox:
-    """Takes letters; `before` may refuse one, or hold it."""
-
-    def __init__(self) -> None:
-        self.sent: Counter[str] = Counter()
-        self.before: Callable[[str], Exception | None] = lambda _letter: None
-        self.open = asyncio.Event()
-        self.open.set()
-
-    async def send(self, _letter: Letter, send: Send) -> None:
-        """Sent, or an error says why not."""
-        name = str(send.marks[LETTER])
-        await self.open.wait()
-        if fault := self.before(name):
-            raise fault
-        self.sent[name] += 1
 
 
 @pytest.fixture
@@ -66,38 +33,8 @@ async def book(database_url: str) -> AsyncIterator[Book]:
     await book.close()
 
 
-@asynccontextmanager
-async def running(book: Book, post: Postbox) -> AsyncIterator[Runner]:
-    """A runner at work; it ends politely."""
-    runner = Runner(book, Seal(), batch=BATCH, lasting=SHORT)
-    task = asyncio.ensure_future(runner.run(_reception(post)))
-    try:
-        yield runner
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-def _reception(post: Postbox) -> Reception:
-    async def mend() -> None:
-        """Nothing to mend."""
-
-    return Reception(post, Limits(1), Listeners(), mend)
-
-
 def _stumbles(_job: str) -> None:
     raise ZeroDivisionError
-
-
-async def _ended(book: Book) -> Replay:
-    async def ended() -> Replay:
-        job = await find(book, DRAFT.id)
-        assert isinstance(job, Replay)
-        assert job.ended_at is not None, job
-        return job
-
-    return await eventually(ended, within=15)
 
 
 async def test_two_runners_share_a_ledger_and_send_each_letter_once(book: Book) -> None:
@@ -106,7 +43,7 @@ async def test_two_runners_share_a_ledger_and_send_each_letter_once(book: Book) 
     async with running(book, post) as runner, running(book, post):
         runner.listeners.append(told.append)
         runner.listeners.append(_stumbles)  # whoever listens changes nothing
-        job = await _ended(book)
+        job = await ended(book)
     assert (job.state, job.figures) == (ReplayState.FINISHED, {ItemState.QUIET: 60})
     assert (len(post.sent), post.sent.total()) == (60, 60)
     assert set((await states(book)).values()) == {"quiet"}
@@ -124,7 +61,7 @@ async def test_a_broker_that_is_away_makes_the_job_wait_and_say_so(book: Book) -
 
         await eventually(says)
         post.before = lambda _letter: None
-        job = await _ended(book)
+        job = await ended(book)
     assert (job.figures, job.says) == ({ItemState.QUIET: 60}, "")
     assert post.sent.total() == 60
 
@@ -140,7 +77,7 @@ async def test_a_runner_that_ends_finishes_what_it_has_in_hand(book: Book) -> No
     assert (await results(book, DRAFT.id)).count(ItemState.CLAIMED) == 0
     async with running(book, post):  # at once: the jobs were let go
         await eventually(lambda: post.sent.total() > at_the_end, within=0.5)
-        await _ended(book)
+        await ended(book)
     assert (len(post.sent), post.sent.total()) == (60, 60)
 
 
@@ -156,7 +93,7 @@ async def test_a_ledger_that_is_away_after_the_sending_makes_nothing_go_out_twic
 
     monkeypatch.setattr("service.office.driver.mark_sent", sometimes)
     async with running(book, post):
-        job = await _ended(book)
+        job = await ended(book)
     assert job.figures == {ItemState.QUIET: 60}
     assert (len(post.sent), post.sent.total()) == (60, 60)
 
@@ -165,7 +102,7 @@ async def test_letters_that_no_queue_takes_stop_the_job(book: Book) -> None:
     post = Postbox()
     post.before = lambda letter: Unroutable("no queue") if int(letter[7:]) % 2 else None
     async with running(book, post):
-        job = await _ended(book)
+        job = await ended(book)
     assert job.state is ReplayState.STOPPED
     unroutable, quiet = job.figures[ItemState.UNROUTABLE], job.figures[ItemState.QUIET]
     assert job.says == f"{unroutable} of {unroutable + quiet} found no queue, more than 10 %"

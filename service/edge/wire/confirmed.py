@@ -8,9 +8,10 @@ from pamqp import commands
 
 from service.core.marks import LETTER
 from service.core.plan import Address
+from service.edge.address import is_blamed, shown
 from service.edge.declare import permission
 from service.edge.fields import Unreadable, find_text
-from service.edge.post import NotSent, NotTaken, Unroutable, is_blamed, shown
+from service.edge.post import NotSent, NotTaken, Unroutable
 from service.edge.wire import frames
 from service.edge.wire.channel import Channel
 from service.edge.wire.connection import Connection
