@@ -13,7 +13,8 @@ import structlog
 from service.core.marks import Seal
 from service.core.plan import Send
 from service.edge.kafka.lane import KafkaLane
-from service.edge.kafka.post import KafkaPost, in_words
+from service.edge.kafka.line import in_words
+from service.edge.kafka.post import KafkaPost
 from service.edge.kafka.records import Wire
 from service.edge.letter import Letter
 from service.edge.post import NotSent, Post
