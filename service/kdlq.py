@@ -28,7 +28,7 @@ from service.edge.sentences import sentence
 from service.flows.desk import Clock, Desk, utc_now
 from service.flows.handlers import handler_of
 from service.flows.kdlq import topology as tables
-from service.flows.kdlq.config import KDLQConfig
+from service.flows.kdlq.config import KDLQConfig, Redelivery
 from service.flows.kdlq.consumers import Consumer, subscribe, subscribe_kafka
 from service.flows.kdlq.listening import Hooks
 from service.flows.kdlq.message import Message
@@ -74,7 +74,7 @@ class KDLQConsumer:
 
 
 class KDLQ:
-    """Redelivery and a DLQ, as the config says, for any number of handlers.
+    """Redelivery and a DLQ, as the config says, for any number of handlers; for one with `redelivery`.
 
     kdlq = KDLQ(config)
     app = FastStream(broker, lifespan=kdlq.lifespan)
@@ -100,7 +100,7 @@ class KDLQ:
         self._post: Post | None = post or self._own
         self._limits, self._seal = Limits(max_body), Seal(config.key.encode())
         self._listeners = Listeners(Journal(), metrics_on(registry))
-        self._topology = Topology()
+        self._topology, self._redelivery = Topology(), Redelivery(config.redelivery)
         if config.is_rabbitmq and config.skipped:
             self._topology = Topology(queues=(tables.user_queue(config.skipped, kind),))
 
@@ -126,6 +126,7 @@ class KDLQ:
 
         def decorate(handler: Handle) -> Handle:
             rules = self._rules(handler, source)
+            self._redelivery.take(handler, options.get("group", ""))
             if isinstance(broker, RabbitBroker):
                 self._on_rabbitmq(broker, rules, handler, **options)
             else:

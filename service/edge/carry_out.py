@@ -124,7 +124,7 @@ def _bears(plan: Plan) -> Bears:
 
 async def _tell(note: Note, post: Post) -> None:
     """Once, and not for long: what waits behind it is the settling of a letter that was taken."""
-    with suppress(NotSent, Unroutable, TimeoutError):
+    with suppress(Exception):  # whatever it is, the letter was taken
         async with asyncio.timeout(NOTE_SECONDS):
             await post.send(SLIP, note)
 

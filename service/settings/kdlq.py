@@ -78,7 +78,9 @@ class ConsumerSetting(Section):
         return self
 
     def _wrong(self) -> Iterator[str]:
-        """What one broker has and the other has not."""
+        """What goes round without end, and what one broker has and the other has not."""
+        if self.dlq in self.taken and self.max_kills < 0:
+            yield "a limit for max_kills, for its DLQ is one of those it takes messages of"
         if self.broker == "rabbit":
             if self.group or self.wire != "text":
                 yield "group and wire with kafka only"
@@ -92,19 +94,30 @@ class ConsumerSetting(Section):
 
 
 def _told_apart(consumers: tuple[ConsumerSetting, ...]) -> tuple[ConsumerSetting, ...]:
-    """Two handlers on one queue would each get half of its messages, whosever they are."""
+    """Two handlers on one queue would each get half of its messages, whosever they are; two groups on
+    one redelivery topic each get all of them."""
     sources = {(each.broker, each.group, each.source) for each in consumers}
     taken = [(each.broker, each.group, each.source) for each in consumers]
     for each in consumers:
         again = (each.broker, each.group, each.redelivery or each.source)
         taken += [again] if again not in sources else []
-    if twice := sorted({name for (*_, name), n in Counter(taken).items() if n > 1}):
-        raise ValueError(f"each source and redelivery once; {', '.join(twice)} is there twice")
+    twice = {name for (*_, name), n in Counter(taken).items() if n > 1} | _shared_topics(consumers)
+    if twice:
+        raise ValueError(
+            f"each source and redelivery once; {', '.join(sorted(twice))} is there twice"
+        )
     delays = {(each.redelivery or each.source, each.redelivery_delay) for each in consumers}
     waits = Counter(name for name, delay in delays if delay)
     if unequal := sorted(name for name, n in waits.items() if n > 1):
         raise ValueError(f"one redelivery_delay for {', '.join(unequal)}")
     return consumers
+
+
+def _shared_topics(consumers: tuple[ConsumerSetting, ...]) -> set[str]:
+    """Kafka's redelivery topics that somebody else takes too."""
+    on_kafka = [each.taken for each in consumers if each.broker == "kafka"]
+    takers = Counter(topic for taken in on_kafka for topic in taken)
+    return {topic for _, *again in on_kafka for topic in again if takers[topic] > 1}
 
 
 def _not_ours(name: str) -> str:

@@ -53,6 +53,7 @@ class Lane:
         Lane(Unroutable("no such queue")),
         Lane(NotTaken("full")),
         Lane(NotSent("may not write there")),
+        Lane(AssertionError("not a letter of this post")),
         Lane(hangs=True),
     ],
 )

@@ -148,14 +148,28 @@ class Guard:
 
     async def consume_one(self, msg: Message) -> None:
         """In the place of FastStream's: go on only if the record was ended."""
-        await self._subscriber.consume(msg)
-        if self._ended is msg or not self._subscriber.running:
-            return
+        try:
+            await self._subscriber.consume(msg)
+        except BaseException as error:
+            if not _is_ending():  # else the task would be gone, and nobody told
+                self._why = repr(error)
+                self._stop(msg)
+            raise
+        if self._ended is not msg and self._subscriber.running:
+            self._stop(msg)
+
+    def _stop(self, msg: Message) -> None:
         place = f"{msg.topic()}/{msg.partition()}/{msg.offset()}"
         LOG.error(f"consuming stops: {self._why}", action="kafka_stopped", record=place)
         self._subscriber.running = False
         # Not from within: it would cancel itself, and the group would wait for a member that is gone.
         self._stopping = asyncio.ensure_future(self._subscriber.stop())
+
+
+def _is_ending() -> bool:
+    """Whether it is the subscriber's task that is being cancelled, and not something waited for in it."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def refuse_what_loses(broker: KafkaBroker, options: Mapping[str, Any]) -> None:

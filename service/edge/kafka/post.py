@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
-
-import structlog
 
 from service.core.plan import Send
+from service.edge.kafka.line import Line, in_words
 from service.edge.kafka.needed import demand
 from service.edge.kafka.records import Record, Wire, headers_for
 from service.edge.letter import Letter
 from service.edge.post import NotSent
 
-if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message, Producer
-
-POLL = 0.1
+MARGIN = 2.0  # librdkafka looks once a second for what has waited too long
 CRITICAL = 2  # what is wrong is said in our own log: librdkafka would write a line for every try
 LARGEST = 1_000_000_000  # what is too large is the topic's to say, not the client's
 
 
 class KafkaPost:
-    """One idempotent producer, and a thread that hears its confirmations."""
+    """One idempotent producer at a time."""
 
     def __init__(
         self,
@@ -37,66 +31,47 @@ class KafkaPost:
         demand()
         self._servers, self._timeout, self._wire = ",".join(servers), timeout, wire
         self._client = dict(client or {})
-        self._producer: Producer | None = None
-        self._hearing: threading.Thread | None = None
-        self._over = threading.Event()
-        self._log = structlog.get_logger("dlo.kafka")
+        self._line: Line | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a producer."""
-        return self._producer is not None
+        """Whether there is a producer that can send."""
+        return self._line is not None and not self._line.is_over
 
     async def open(self) -> None:
         """Connect now instead of at the first letter; NotSent where nobody answers."""
-        producer = self._opened()
+        line = self._opened()
         try:
-            await asyncio.to_thread(producer.list_topics, timeout=self._timeout)
+            await asyncio.to_thread(line.reach, self._timeout)
         except Exception as error:  # noqa: BLE001  # KafkaException, and what its callbacks raise
             raise NotSent(f"Kafka {self._servers} cannot be reached: {in_words(error)}") from None
 
     async def close(self) -> None:
         """Wait for what is on its way, and hang up."""
-        producer, self._producer = self._producer, None
-        if producer is not None:
-            await asyncio.to_thread(producer.flush, self._timeout)
-        self._over.set()
+        line, self._line = self._line, None
+        if line is not None:
+            await asyncio.to_thread(line.flush, self._timeout)
 
     async def send(self, letter: Letter, send: Send) -> None:
         """Return when all replicas in sync have it; NotSent otherwise."""
         assert isinstance(letter, Record)  # nothing but Kafka's own letters is sent there
-        loop, topic = asyncio.get_running_loop(), send.to.routing_key
-        answer: asyncio.Future[None] = loop.create_future()
-
-        def told(error: KafkaError | None, _message: Message) -> None:
-            loop.call_soon_threadsafe(_answer, answer, None if error is None else error.str())
-            if error is not None and error.fatal():
-                self._producer = None  # it will never send again: the next letter gets a new one
-
-        headers = headers_for(letter, send.marks, self._wire)
+        topic, headers = send.to.routing_key, headers_for(letter, send.marks, self._wire)
         try:
-            self._opened().produce(
-                topic, letter.value, letter.key, headers=headers, on_delivery=told
-            )
-        except Exception as error:  # noqa: BLE001  # a full queue, an impossible topic: KafkaException, BufferError
-            raise NotSent(f"Kafka does not take it for {topic}: {in_words(error)}") from None
-        try:
-            await answer
+            async with asyncio.timeout(self._timeout + MARGIN):
+                await self._opened().send(topic, letter, headers)
+        except TimeoutError:
+            raise NotSent(f"Kafka does not take it for {topic}: no answer") from None
         except NotSent as failure:
             raise NotSent(f"Kafka does not take it for {topic}: {failure}") from None
 
-    def _opened(self) -> Producer:
-        if self._producer is None:
-            from confluent_kafka import Producer
-
-            self._over.set()
-            self._over = threading.Event()
-            self._producer = Producer(self._settings())
-            listen = threading.Thread(
-                target=_hear, args=(self._producer, self._over), name="kafka post", daemon=True
-            )
-            listen.start()
-        return self._producer
+    def _opened(self) -> Line:
+        """A line that has ended is replaced, as a whole: whoever waited on it has been told."""
+        if self._line is None or self._line.is_over:
+            try:
+                self._line = Line(self._settings())
+            except Exception as error:  # noqa: BLE001  # a property that the client does not take
+                raise NotSent(in_words(error)) from None
+        return self._line
 
     def _settings(self) -> dict[str, object]:
         """What is promised cannot be configured away; where a key goes is as Java producers have it."""
@@ -112,23 +87,3 @@ class KafkaPost:
             "acks": "all",
             "message.timeout.ms": round(self._timeout * 1000),
         }
-
-
-def in_words(error: Exception) -> str:
-    """What Kafka's client says of a fault, without its own code around it."""
-    told = error.args[0] if error.args else error
-    return told.str() if hasattr(told, "str") else str(error)
-
-
-def _answer(answer: asyncio.Future[None], error: str | None) -> None:
-    if answer.done():
-        return  # nobody waits any more
-    if error is None:
-        answer.set_result(None)
-    else:
-        answer.set_exception(NotSent(error))
-
-
-def _hear(producer: Producer, over: threading.Event) -> None:
-    while not over.is_set():
-        producer.poll(POLL)

@@ -77,9 +77,15 @@ class KDLQConfig:
         return self.addresses[0].startswith(RABBITMQ)
 
     def rules(self, source: str, marker: str) -> Rules:
-        """The rules of a consumer of this queue or topic."""
+        """The rules of a consumer of this queue or topic; ValueError where messages would go round."""
+        names = Names(source, self.dlq, self.redelivery, self.redelivery_delay)
+        if self.dlq in names.taken and self.max_kills < 0:
+            raise ValueError(
+                f"KDLQConfig: max_kills has no limit, and what fails in {self.dlq} goes there again:"
+                " set one for the consumer of a DLQ"
+            )
         return Rules(
-            Names(source, self.dlq, self.redelivery, self.redelivery_delay),
+            names,
             self.marker or marker,
             self.max_redeliveries,
             self.max_kills,
@@ -108,6 +114,25 @@ class KDLQConfig:
         for listener in self.listeners:
             if unknown := unknown_hooks(listener):
                 yield f"a listener has {', '.join(unknown)}, the hooks are {', '.join(HOOKS)}"
+
+
+class Redelivery:
+    """The redelivery queue or topic of a config: one handler's, for a message does not say whose it is."""
+
+    def __init__(self, name: str | None) -> None:
+        self._name = name
+        self._taker: tuple[object, str] | None = None
+
+    def take(self, handler: object, group: str) -> None:
+        """Give it to this handler, in this group of Kafka's; ValueError where another has it."""
+        if self._name is None:
+            return
+        if self._taker not in (None, (handler, group)):
+            raise ValueError(
+                f"{self._name} has a handler already, which would get the redeliveries of this one:"
+                " give each a redelivery and a KDLQ of its own"
+            )
+        self._taker = handler, group
 
 
 CHOICES = {

@@ -75,7 +75,7 @@ class Consumer:
         async def outcome(delivery: Delivery) -> Outcome:
             message = self._message(raw, delivery)
             if self._is_foreign(message):
-                LOG.debug("left to its own handler", action="foreign", letter=message.letter)
+                self._leave_alone(message)
                 return Done()
             ended = await self._ended(message)
             if isinstance(ended, Failed | Refused):
@@ -89,6 +89,16 @@ class Consumer:
             return ended
 
         return outcome
+
+    def _leave_alone(self, message: Message) -> None:
+        """It is acknowledged unhandled: this line is its trace."""
+        LOG.info(
+            "left to its own handler",
+            action="foreign",
+            source=self.source,
+            letter=message.letter,
+            marker=shorten(message.marker, 256),
+        )
 
     def _is_foreign(self, message: Message) -> bool:
         """Whether it is another handler's redelivery, not ours to take. What was killed is somebody's to

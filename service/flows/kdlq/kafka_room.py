@@ -13,7 +13,8 @@ import structlog
 from service.core.marks import Seal
 from service.core.plan import Send
 from service.edge.kafka.lane import KafkaLane
-from service.edge.kafka.post import KafkaPost, in_words
+from service.edge.kafka.line import in_words
+from service.edge.kafka.post import KafkaPost
 from service.edge.kafka.records import Wire
 from service.edge.letter import Letter
 from service.edge.post import NotSent, Post
@@ -52,6 +53,11 @@ class Cluster:
     timeout: timedelta = timedelta(seconds=10)
     pause: timedelta = timedelta(seconds=2)
     grace: timedelta = timedelta(seconds=15)
+
+    @property
+    def leave(self) -> float:
+        """Seconds for a consumer to finish its message, and as many to leave its group."""
+        return 2 * self.grace.total_seconds()
 
 
 class Sorting:
@@ -100,8 +106,16 @@ class KafkaConsumers:
                 self._say("consuming stopped, for a message could not be sent on; starting again")
                 await asyncio.sleep(self._cluster.pause.total_seconds())
         finally:
-            await broker.stop()
+            await self._hang_up(broker)
             await asyncio.gather(*(post.close() for post in posts.values()))
+
+    async def _hang_up(self, broker: KafkaBroker) -> None:
+        """Whatever becomes of it, and not for ever: a consumer that is stuck keeps no other from work."""
+        try:
+            async with asyncio.timeout(self._cluster.leave):
+                await broker.stop()
+        except Exception as error:  # noqa: BLE001  # its group finds out by itself that it is gone
+            LOG.warning("a consumer was left behind", action="kafka_stuck", error=repr(error))
 
     async def _reach(self, post: KafkaPost) -> None:
         """Wait for the cluster: without it nothing is worth starting."""
@@ -119,11 +133,19 @@ class KafkaConsumers:
             await broker.start()
         for each in subscribers:
             if not each.running:
-                while each.consumer is not None:  # noqa: ASYNC110  # it is leaving its group
-                    await asyncio.sleep(LOOK_AFTER)
+                await self._left(each)
                 await each.start()
         self.trouble = ""
         LOG.info("consuming", action="open", kafka=",".join(self._cluster.servers))
+
+    async def _left(self, subscriber: LogicSubscriber[Any]) -> None:
+        """Wait until it has left its group; one that cannot is given up, and its broker with it."""
+        try:
+            async with asyncio.timeout(self._cluster.leave):
+                while subscriber.consumer is not None:  # noqa: ASYNC110  # FastStream tells nobody
+                    await asyncio.sleep(LOOK_AFTER)
+        except TimeoutError:
+            raise ConnectionError("a consumer does not leave its group") from None
 
     def _say(self, trouble: str) -> None:
         if trouble != self.trouble:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Iterable
 from typing import Protocol, assert_never
@@ -74,8 +75,19 @@ class Hooks:
                 told = call(*facts)
                 if inspect.isawaitable(told):
                     await told
-            except Exception as error:  # noqa: BLE001  # the copy is confirmed: its fate stands
+            except (
+                Exception,
+                asyncio.CancelledError,
+            ) as error:  # the copy is confirmed: its fate stands
+                if isinstance(error, asyncio.CancelledError) and _is_ending():
+                    raise
                 LOG.error("a listener failed", action="hook_failed", hook=hook, error=repr(error))
+
+
+def _is_ending() -> bool:
+    """Whether it is we who are being cancelled, and not something a hook waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 class Telling:

@@ -69,13 +69,14 @@ def counted(envelope: Envelope, rules: Rules, source: str, seal: Seal) -> Delive
         marks = replace(known, retries=redelivered)
     else:
         # A topic is no queue: nobody shall send a letter of Kafka to a queue that has its name.
-        place = f"{KAFKA}:{source}" if "offset" in envelope.place else source
+        place = f"{KAFKA}:{source}" if _is_kafka(envelope) else source
         here = Origin(place, envelope.exchange, envelope.routing_key)
         letter = envelope.message_id or envelope.fresh_id
         marks = Marks(letter, NAME, here, redelivered, envelope.at, replay=replay_in(headers))
     carries = originals(headers, envelope.place) if rules.informational_headers else {}
     kills = count_in(headers, marks_of.KILLS)
-    is_replay = was_sent_back(marks, envelope, source, seal)
+    # Nothing is ever sent back to Kafka, and its post has no receipts.
+    is_replay = not _is_kafka(envelope) and was_sent_back(marks, envelope, source, seal)
     return Delivery(marks, Done(), envelope.at, is_replay, kills, carries)
 
 
@@ -104,6 +105,10 @@ def kdlq_marks(delivery: Delivery, verdict: Moved, marker: str) -> dict[str, Mar
     counters = {marks_of.REDELIVERED: redelivered, marks_of.KILLS: kills}
     counted = {name: count for name, count in counters.items() if count}
     return {**counted, marks_of.MARKER: marker, **delivery.carries}
+
+
+def _is_kafka(envelope: Envelope) -> bool:
+    return "offset" in envelope.place
 
 
 def _is_same(marks: Marks, envelope: Envelope) -> bool:

@@ -34,6 +34,10 @@ class Stage:
     topic: str
     told: list[str] = field(default_factory=list)
 
+    def on_processed(self, message: Message) -> None:
+        """Written down."""
+        self.told.append("processed")
+
     def on_kill_success(self, message: Message) -> None:
         """Written down."""
         self.told.append("killed")
@@ -63,18 +67,21 @@ async def stage_on(
     *bodies: bytes,
     refusals: int = 0,
     middlewares: Any = (),
+    more: tuple[object, ...] = (),
+    end: Status = Status.ERROR,
     **config: Any,
 ) -> AsyncIterator[Stage]:
-    """A consumer at work on these messages, so many of whose copies are refused."""
+    """A consumer at work on these messages, who ends each so; so many of its copies are refused."""
     kafka.create(topic, f"{topic}.dlq")
     broker = KafkaBroker(kafka.address, logger=None, middlewares=middlewares)
     stage = Stage(kafka, Outside(kafka.address), broker, topic)
     given = {"timeout": SECOND, "patience": 20 * SECOND, **config}
-    kdlq = KDLQ(KDLQConfig(servers=kafka.address, dlq=f"{topic}.dlq", listeners=(stage,), **given))
+    listeners = (stage, *more)
+    kdlq = KDLQ(KDLQConfig(servers=kafka.address, dlq=f"{topic}.dlq", listeners=listeners, **given))
 
     @kdlq.subscriber(broker, topic, group=topic, **PROMPT)
     async def handle(message: Message) -> Status:
-        return Status.ERROR
+        return end
 
     async with kdlq:
         for body in bodies:

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 from faststream import AckPolicy, BaseMiddleware
 from faststream.confluent import KafkaBroker
 from faststream.rabbit import RabbitBroker
 
 from service import KDLQ, KDLQConfig, KDLQError, Message, Result, Status
-from service.core.marks import KILLS, LETTER
+from service.core.marks import KILLS, LETTER, REPLAY, Seal
+from service.core.replayed import Replayed, marked
 from tests.flows.kdlq.kafka_stage import INVALID, SECOND, Stage, stage_on
 from tests.kit.kafka import Outside, list_of
 from tests.servers.kafka import PRODUCE, MockKafka
@@ -76,6 +78,52 @@ async def test_a_record_that_never_reached_its_handler_is_not_passed_by(kafka: M
     async with stage_on(kafka, "guarded", b"one", middlewares=[Broken]) as stage:
         await eventually(lambda: not stage.subscriber.running, 10)
         assert await stage.left() == 1
+        assert await stage.dead() == []
+
+
+class Cancelling:
+    """A listener that waits for something that somebody cancels."""
+
+    async def on_kill_success(self, message: Message) -> None:
+        """Cancelled, but not by whoever stops the consumer."""
+        waited_for = asyncio.ensure_future(asyncio.Event().wait())
+        waited_for.cancel()
+        await waited_for
+
+
+async def test_a_cancellation_out_of_a_hook_changes_nothing(kafka: MockKafka) -> None:
+    async with stage_on(kafka, "hooked", b"one", b"two", more=(Cancelling(),)) as stage:
+        await eventually(stage_is_done(stage), 10)
+        assert stage.told == ["killed", "killed"]
+        assert stage.subscriber.running
+
+
+class Cancelled(BaseMiddleware[Any, Any]):
+    """A middleware of the user's that lets a cancellation out."""
+
+    async def on_receive(self) -> None:
+        """Raise."""
+        raise asyncio.CancelledError
+
+
+async def test_a_cancellation_that_is_no_shutdown_stops_consuming_visibly(
+    kafka: MockKafka,
+) -> None:
+    with structlog.testing.capture_logs() as lines:
+        async with stage_on(kafka, "cancelled", b"one", middlewares=[Cancelled]) as stage:
+            await eventually(lambda: not stage.subscriber.running, 10)
+            await eventually(lambda: stage.subscriber.consumer is None, 5)
+            assert await stage.left() == 1
+    (line,) = [line for line in lines if line.get("action") == "kafka_stopped"]
+    assert "CancelledError" in line["event"]
+
+
+async def test_a_receipt_is_never_asked_of_kafka(kafka: MockKafka) -> None:
+    forged = marked(Replayed("0" * 16, 1, "0" * 32), "receipts", b"", Seal())
+    async with stage_on(kafka, "receipts", end=Status.OK) as stage:
+        await asyncio.to_thread(stage.outside.send, stage.topic, b"x", [(REPLAY, forged.encode())])
+        await eventually(stage_is_done(stage), 10)
+        assert stage.told == ["processed"]
         assert await stage.dead() == []
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import structlog
 
 from service.core.marks import Seal
 from service.core.plan import Send
@@ -40,6 +45,37 @@ async def handle(_message: object) -> Status:
 
 async def mend() -> None:
     """Nothing is broken."""
+
+
+class Leaving:
+    """A subscriber that never gets out of its group."""
+
+    running, consumer = False, object()
+
+
+async def test_a_consumer_that_never_leaves_its_group_is_not_waited_for_without_end() -> None:
+    soon = timedelta(seconds=0.1)
+    consumers = KafkaConsumers((), Cluster(("127.0.0.1:9",), grace=soon), Seal())
+    broker: Any = SimpleNamespace(running=True)
+    stuck: list[Any] = [Leaving()]
+    async with asyncio.timeout(5):
+        with pytest.raises(ConnectionError, match="does not leave its group"):
+            await consumers._start(broker, stuck)
+
+
+async def fail_to_stop() -> None:
+    """As a consumer whose threads are gone."""
+    raise RuntimeError("cannot schedule new futures after shutdown")
+
+
+async def test_a_broker_that_cannot_be_stopped_is_left_behind() -> None:
+    consumers = KafkaConsumers((), Cluster((), grace=timedelta(seconds=0.1)), Seal())
+    for stop in (asyncio.Event().wait, fail_to_stop):
+        broker: Any = SimpleNamespace(stop=stop)
+        with structlog.testing.capture_logs() as lines:
+            async with asyncio.timeout(5):
+                await consumers._hang_up(broker)
+        assert [line["action"] for line in lines] == ["kafka_stuck"]
 
 
 async def test_consuming_begins_again_where_it_stopped() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+import structlog
 from faststream.rabbit import QueueType, RabbitBroker, RabbitQueue
 
 from service.core import marks as names
@@ -66,7 +67,11 @@ async def play(scenario: Scenario, place: str = "orders") -> Played:
 async def test_another_handlers_redelivery_is_left_to_it() -> None:
     others = {names.MARKER: "another", names.REDELIVERED: 1}
     skipping = {"foreign": "skip"}
-    played = await play(Scenario("", (ERROR,), (), config=skipping, headers=others))
+    with structlog.testing.capture_logs() as lines:
+        played = await play(Scenario("", (ERROR,), (), config=skipping, headers=others))
+    (line,) = [line for line in lines if line.get("action") == "foreign"]
+    facts = (line["log_level"], line["source"], line["letter"], line["marker"])
+    assert facts == ("info", "orders", "m-1", "another")  # it is acknowledged: this is its trace
     assert (played.told, played.dead, played.left) == ((), (), 0)
     killed = {**others, names.KILLS: 1}  # somebody has to process what another handler killed
     played = await play(Scenario("", (OK,), (), config=skipping, headers=killed))

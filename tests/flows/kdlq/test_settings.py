@@ -6,9 +6,13 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from faststream.confluent import KafkaBroker
+from faststream.rabbit import RabbitBroker
 
+from service import KDLQ, Message, Status
 from service.flows.kdlq.config import KDLQConfig
 from service.flows.room import DeadQueue
 from service.rooms import rooms_of
@@ -17,6 +21,7 @@ from tests.kit.process import ROOT
 
 TEAM = "tests.flows.kdlq.team"
 ONE = f'source="a", dlq="a.dlq", handler="{TEAM}:handle"'
+LOOPS = "a limit for max_kills, for its DLQ is one of those it takes messages of"
 KAFKA = f"{ONE}, broker='kafka', group='g'"
 
 
@@ -52,6 +57,19 @@ KAFKA = f"{ONE}, broker='kafka', group='g'"
             f'{{source="b", dlq="b.dlq", redelivery="r", handler="{TEAM}:handle"}}',
             "each source and redelivery once; r is there twice",
         ),
+        (
+            f"{{{KAFKA}, redelivery='r'}}, "
+            f'{{source="b", dlq="b.dlq", redelivery="r", broker="kafka", group="h", '
+            f'handler="{TEAM}:handle"}}',
+            "each source and redelivery once; r is there twice",
+        ),
+        (
+            f"{{{KAFKA}, redelivery='r'}}, "
+            f'{{source="r", dlq="b.dlq", broker="kafka", group="g", handler="{TEAM}:handle"}}',
+            "each source and redelivery once; r is there twice",
+        ),
+        (f"{{{ONE.replace('a.dlq', 'a')}}}", LOOPS),
+        (f"{{{ONE}, redelivery='a.dlq'}}", LOOPS),
     ],
 )
 def test_a_fault_says_its_key(tmp_path: Path, consumers: str, said: str) -> None:
@@ -126,3 +144,42 @@ def test_a_config_that_cannot_be_used(given: dict[str, object], said: str) -> No
     fields: dict[str, object] = {"servers": "amqp://127.0.0.1/", "dlq": "x.dlq", **given}
     with pytest.raises(ValueError, match=said):
         KDLQConfig(**fields)  # type: ignore[arg-type]  # that is what is tested
+
+
+def test_a_redelivery_queue_has_one_handler() -> None:
+    kdlq = KDLQ(KDLQConfig(servers="amqp://127.0.0.1/", dlq="x.dlq", redelivery="x.again"))
+    broker = RabbitBroker()
+    kdlq.subscriber(broker, "x")(_take)
+    kdlq.subscriber(broker, "y")(_take)
+    with pytest.raises(ValueError, match=r"x\.again.*a KDLQ of its own"):
+        kdlq.subscriber(broker, "z")(_take_too)
+    assert kdlq.consumer(_take_too, "x.again")  # by hand nothing is subscribed to
+
+
+def test_a_redelivery_topic_has_one_group() -> None:
+    kdlq = KDLQ(KDLQConfig(servers="127.0.0.1:9", dlq="x.dlq", redelivery="x.again"))
+    broker = KafkaBroker()
+    kdlq.subscriber(broker, "x", group="one")(_take)
+    with pytest.raises(ValueError, match=r"x\.again.*a KDLQ of its own"):
+        kdlq.subscriber(broker, "y", group="two")(_take)
+
+
+@pytest.mark.parametrize(
+    ("source", "given"),
+    [("x.dlq", {}), ("x", {"redelivery": "x.dlq"}), ("x.dlq", {"max_kills": -2})],
+)
+def test_a_consumer_of_its_own_dlq_needs_a_limit(source: str, given: dict[str, Any]) -> None:
+    fields: dict[str, Any] = {"servers": "amqp://127.0.0.1/", "dlq": "x.dlq", **given}
+    with pytest.raises(ValueError, match=r"max_kills.*x\.dlq"):
+        KDLQ(KDLQConfig(**fields)).consumer(_take, source)
+    assert KDLQ(KDLQConfig(**{**fields, "max_kills": 1})).consumer(_take, source)
+
+
+def _take(_message: Message) -> Status:
+    """A handler."""
+    return Status.OK
+
+
+def _take_too(_message: Message) -> Status:
+    """Another."""
+    return Status.OK
