@@ -18,7 +18,7 @@ from tests.servers.kafka import MockKafka
 
 PRODUCER_ID, NOT_AUTHORIZED = 22, 31  # the one answer that ends an idempotent producer for good
 RECORD = Record(b"x", {}, {}, "s", 0, 0, None, None, b"x", ())
-PROMPTLY = 10
+PROMPTLY = 20
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def kafka() -> Iterator[MockKafka]:
 @asynccontextmanager
 async def post_to(kafka: MockKafka) -> AsyncIterator[KafkaPost]:
     """A post, hung up at the end."""
-    post = KafkaPost((kafka.address,), timeout=2)
+    post = KafkaPost((kafka.address,), timeout=5)
     try:
         async with asyncio.timeout(PROMPTLY):
             yield post
@@ -67,7 +67,7 @@ async def test_nobody_waits_longer_for_an_answer_than_the_timeout(
     kafka: MockKafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kafka.create("mute")
-    monkeypatch.setattr(edge, "MARGIN", -1.9)  # sooner than Kafka's client gives up by itself
+    monkeypatch.setattr(edge, "MARGIN", -4.9)  # sooner than Kafka's client gives up by itself
     async with post_to(kafka) as post:
         with kafka.down(), pytest.raises(NotSent, match="for mute: no answer"):
             await post.send(RECORD, Send(Address("", "mute"), {}))
