@@ -57,7 +57,7 @@ class House:
         return self.log(len(self.runs) - 1).read_text()
 
     def is_open(self) -> bool:
-        return "Try: uv run dlo drill" in self.said()
+        return "Try it out: uv run dlo drill" in self.said()
 
     def process(self, note: str) -> processes.Process | None:
         return processes.recall(self.state / note)
