@@ -13,8 +13,9 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import uvloop
 
 from service.ledger.inserting import COLUMNS, KINDS
+from service.settings.ledger import Ledger
 
-BATCH = 200
+BATCH = Ledger().batch  # the service's own
 KIND_OF = KINDS | dict.fromkeys(COLUMNS[len(KINDS) :], "timestamptz") | {"facts": "text"}
 NAMES = ", ".join(COLUMNS)
 PLACES = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 1))

@@ -35,8 +35,8 @@ class Desk:
     book: Book
     inquest: Inquest
     counter: Counter
-    prefetch: int = 500
-    batch: int = 200
+    prefetch: int = 2000
+    batch: int = 500
     linger: timedelta = timedelta(milliseconds=50)
     pause: float = 2.0
     clock: Callable[[], datetime] = utc_now

@@ -13,8 +13,8 @@ class Ledger(Section):
     """Dead letters in SQL."""
 
     intake: StrictBool = True
-    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 500
-    batch: Annotated[StrictInt, between(1, 10_000, str)] = 200
+    prefetch: Annotated[StrictInt, between(1, 65_535, str)] = 2000
+    batch: Annotated[StrictInt, between(1, 10_000, str)] = 500
     linger: Annotated[Duration, spans("0s", "10s")] = timedelta(milliseconds=50)
     retention: Annotated[Duration, spans("1s", "3650d")] = timedelta(days=30)
     keep_discarded: Annotated[Duration, spans("1s", "3650d")] = timedelta(days=7)
