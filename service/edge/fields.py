@@ -13,7 +13,6 @@ from service.core import marks as names
 from service.core.marks import MarkValue
 
 DEEPEST = 32
-TEXT_KIND = b"S"[0]
 FIXED = {b"t": 1, b"b": 1, b"B": 1, b"s": 2, b"u": 2, b"I": 4, b"i": 4, b"f": 4}
 FIXED |= {b"l": 8, b"L": 8, b"d": 8, b"T": 8, b"D": 5, b"V": 0}
 COUNTED = frozenset((b"S", b"A", b"F", b"x"))
@@ -65,19 +64,11 @@ def walk(table: bytes) -> Iterator[tuple[bytes, int, int, int]]:
 def decode_table(table: bytes, depth: int = 0) -> tuple[dict[str, object], str]:
     """All that can be read of a table, and the first thing that could not ("" when all could)."""
     read: dict[str, object] = {}
-    fault, at, end = "", 0, len(table)
+    fault = ""
     try:
-        while at < end:
-            value = at + 1 + table[at]
-            name, stop = table[at + 1 : value], _end_of_text(table, value, end)
-            is_text = stop > 0  # as nearly all are: the short way
-            stop = stop or _end_of_value(table, value, end)
-            at = stop
+        for name, _, value, stop in walk(table):
             try:
-                field = table[value + 5 : stop] if is_text else b""
-                read[name.decode()] = (
-                    _text(field) if is_text else value_at(table, value, stop, depth)
-                )
+                read[name.decode()] = value_at(table, value, stop, depth)
             except (Unreadable, UnicodeDecodeError, struct.error) as problem:
                 fault = fault or f"header {_shown(name)} cannot be read: {_why(problem)}"
     except (Unreadable, IndexError, struct.error) as problem:
@@ -152,14 +143,6 @@ def wire_text(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace")
-
-
-def _end_of_text(table: bytes, at: int, end: int) -> int:
-    """Where the text that stands here ends; 0 where none does, or not all of it."""
-    if at + 5 > end or table[at] != TEXT_KIND:
-        return 0
-    stop: int = at + 5 + LENGTH.unpack_from(table, at + 1)[0]
-    return stop if stop <= end else 0
 
 
 def _end_of_value(table: bytes, at: int, end: int) -> int:
