@@ -2,6 +2,9 @@
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
+# For runs that are meant to take long: no test is taken for hung.
+patience := "--timeout 0"
+
 # What there is to do.
 default:
     @just --list --unsorted
@@ -38,15 +41,15 @@ bench name *arguments: servers
 
 # The fuzz of 100 000 letters: they come out byte for byte as they went in, but for the marks.
 fuzz: servers
-    DLO_TEST_FUZZ=100000 python -m pytest tests/poison/test_fuzz.py -s
+    DLO_TEST_FUZZ=100000 python -m pytest tests/poison/test_fuzz.py -s {{ patience }}
 
 # A slow broker at full length: an alarm of 30 s, a silence of 60 s, 50 resets.
 slow: servers
-    DLO_TEST_SLOW=1 python -m pytest tests/crash/test_alarm.py tests/crash/test_network.py -s
+    DLO_TEST_SLOW=1 python -m pytest tests/crash/test_alarm.py tests/crash/test_network.py -s {{ patience }}
 
 # Ask the API for everything its description allows, and more, for minutes: `just fuzz-api 100`.
 fuzz-api examples="50": servers
-    DLO_TEST_FUZZ_EXAMPLES={{ examples }} python -m pytest tests/web/test_schemathesis.py
+    DLO_TEST_FUZZ_EXAMPLES={{ examples }} python -m pytest tests/web/test_schemathesis.py {{ patience }}
 
 # Fill the ledger that the settings name with made-up letters: `just seed 1000000`.
 [positional-arguments]

@@ -1,9 +1,12 @@
 """The door to the database: an engine for SQLite or PostgreSQL."""
 
+import asyncio
+import sqlite3
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from sqlite3 import OperationalError
 
+import aiosqlite
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -58,11 +61,35 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg ships no
 
 def _sqlite(url: str) -> AsyncEngine:
     # Not the URL as text: a file may have a "?" in its name.
-    engine = create_async_engine(URL.create("sqlite+aiosqlite", database=str(sqlite_file(url))))
-    event.listen(engine.sync_engine, "do_connect", lambda *_: _make_folder(url))
+    named = URL.create("sqlite+aiosqlite", database=str(sqlite_file(url)))
+    engine = create_async_engine(named, async_creator=lambda: open_file(url))
     event.listen(engine.sync_engine, "connect", _prepare)
     event.listen(engine.sync_engine, "begin", _begin)
     return engine
+
+
+async def open_file(url: str) -> aiosqlite.Connection:
+    """A bare SQLite connection; its thread never keeps the process from ending."""
+    _make_folder(url)
+    connect = partial(sqlite3.connect, sqlite_file(url), check_same_thread=False)
+    connection = _File(connect, iter_chunk_size=64)
+    connection._thread.daemon = True  # as SQLAlchemy does where it opens the file itself
+    return await connection
+
+
+class _File(aiosqlite.Connection):
+    """A connection that can be left twice.
+
+    Whoever is cancelled while leaving stops the thread at once, and the leaving that goes on behind
+    his back asks it to stop again: aiosqlite would wait for ever for a thread that has ended.
+    """
+
+    _stopping: asyncio.Future[object] | None = None
+
+    def stop(self) -> asyncio.Future[object] | None:
+        if self._running:
+            self._stopping = super().stop()
+        return self._stopping
 
 
 def _make_folder(url: str) -> None:
@@ -70,7 +97,8 @@ def _make_folder(url: str) -> None:
     try:
         sqlite_file(url).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OperationalError(f"its folder cannot be made ({error.strerror})") from error
+        reason = f"its folder cannot be made ({error.strerror})"
+        raise sqlite3.OperationalError(reason) from error
 
 
 def _prepare(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:

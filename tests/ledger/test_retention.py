@@ -90,6 +90,7 @@ async def test_the_sweeper_outlives_any_fault(book: Book, monkeypatch: pytest.Mo
         await eventually(lambda: is_empty(book), within=5)
     finally:
         running.cancel()
+        await asyncio.wait([running])
 
 
 async def is_empty(book: Book) -> bool:
