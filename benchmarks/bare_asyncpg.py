@@ -12,11 +12,11 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import uvloop
 
-from service.ledger.inserting import COLUMNS, KINDS
+from service.ledger.inserting import COLUMNS, MOMENTS, OWN, SHARED
 from service.settings.ledger import Ledger
 
 BATCH = Ledger().batch  # the service's own
-KIND_OF = KINDS | dict.fromkeys(COLUMNS[len(KINDS) :], "timestamptz") | {"facts": "text"}
+KIND_OF = OWN | SHARED | {"size": "int"} | dict.fromkeys(MOMENTS, "timestamptz")
 NAMES = ", ".join(COLUMNS)
 PLACES = ", ".join(f"${number}" for number in range(1, len(COLUMNS) + 1))
 ROW_BY_ROW = f"INSERT INTO letters ({NAMES}) VALUES ({PLACES})"

@@ -14,11 +14,13 @@ from service.core.marks import ERROR, ERROR_TYPE, REASON, Marks, Origin, Seal, s
 QUEUE = "bench.dead"
 SEAL = Seal(b"a key for the benchmark, long enough")
 BODY = b"x" * 1000
+REST = 3.0
+"""Seconds until RabbitMQ has done with the loading: dead letters lie in their queue for a while."""
 SINCE = datetime(2026, 11, 18, tzinfo=UTC)
 
 
 async def preload(url: str, count: int) -> None:
-    """Fill the queue, each letter with an id and an error of its own."""
+    """Fill the queue, each letter with an id and an error of its own, and let it come to rest."""
     connection = await aio_pika.connect(url)
     async with connection:
         channel = await connection.channel(publisher_confirms=False)
@@ -30,6 +32,7 @@ async def preload(url: str, count: int) -> None:
                 *(channel.default_exchange.publish(letter(n), QUEUE) for n in numbers)
             )
         await arrived(channel, QUEUE, count)
+    await asyncio.sleep(REST)
 
 
 def letter(number: int) -> aio_pika.Message:

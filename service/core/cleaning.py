@@ -10,6 +10,8 @@ from decimal import Decimal
 LONGEST_TEXT = 1024
 DEEPEST, WIDEST = 4, 50
 LARGEST_FACTS = 16 * 1024
+NO_NUMBERS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+"""They are no JSON."""
 
 
 def clean(text: str, longest: int = LONGEST_TEXT) -> str:
@@ -32,7 +34,7 @@ def words(value: object, longest: int = LONGEST_TEXT) -> str:
         case None:
             return ""
         case datetime():
-            return value.isoformat()
+            return value.isoformat().replace("+00:00", "Z")
         case bool() | int() | float() | Decimal():
             return str(value)
         case _:
@@ -47,7 +49,7 @@ def tidy(value: object, depth: int = 0) -> object:
         case bool() | int() | None:
             return value
         case float():
-            return value if value - value == 0 else str(value)  # NaN and infinity are no JSON
+            return value if value - value == 0 else NO_NUMBERS[str(value)]
         case dict() if depth < DEEPEST:
             pairs = list(value.items())[:WIDEST]
             return {clean(str(name), 255): tidy(inner, depth + 1) for name, inner in pairs}
@@ -62,17 +64,6 @@ def tidy(value: object, depth: int = 0) -> object:
 def facts(headers: Mapping[str, object], properties: Mapping[str, object]) -> str:
     """Headers and properties as JSON text for searching, never larger than 16 KiB; the smallest
     headers first where they do not all fit."""
-    try:
-        plain = PLAIN.encode({"headers": headers, "properties": properties})
-    except ValueError:  # NaN and infinity
-        return _tidied(headers, properties)
-    # Nearly every letter: small, and no character in it that some database does not take.
-    if len(plain) <= LARGEST_FACTS // 4 and "\\u" not in plain:
-        return plain
-    return _tidied(headers, properties)
-
-
-def _tidied(headers: Mapping[str, object], properties: Mapping[str, object]) -> str:
     kept = {clean(name, 255): tidy(value) for name, value in headers.items()}
     said = {name: tidy(value) for name, value in properties.items()}
     text = _json({"headers": kept, "properties": said})
@@ -90,9 +81,6 @@ def _fitting(headers: Mapping[str, object]) -> dict[str, object]:
             break
         kept[name] = headers[name]
     return kept
-
-
-PLAIN = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=words)
 
 
 def _json(value: object) -> str:

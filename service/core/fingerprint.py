@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from typing import NamedTuple
 
 from service.core.cleaning import clean
 from service.core.frames import without_line
@@ -30,8 +30,7 @@ VARIABLE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """What is known of why a letter is dead; whatever is not known is empty."""
 
     given: str = ""
@@ -46,8 +45,7 @@ class Failure:
     """Where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """What letters that failed alike have in common."""
 
     id: str

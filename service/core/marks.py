@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -50,6 +50,7 @@ DEATH_PREFIXES = ("x-first-death-", "x-last-death-")
 LONGEST_ERROR = 1024
 LONGEST_REPLAY = 160
 LONGEST_MOMENT = 32
+LONGEST_NAMES = 4 * 255
 
 MarkValue = str | int | Mapping[str, int]
 
@@ -110,7 +111,7 @@ class Seal:
 
     def prove(self, *said: str, key: bytes | None = None) -> str:
         """HMAC-SHA256 over these words, each with its length."""
-        return self._hmac("".join([f"{len(part)}:{part}" for part in said]), key)
+        return self._hmac(_with_lengths(said), key)
 
     def _hmac(self, text: str, key: bytes | None) -> str:
         return hmac.digest(self.key if key is None else key, _bytes(text), "sha256").hex()
@@ -128,7 +129,9 @@ class Seal:
         if not isinstance(signature, str):
             return False
         given = _bytes(signature)
-        signed = (self.sign(marks, key).encode() for key in (self.key, *self.old))
+        if hmac.compare_digest(given, self.sign(marks).encode()):
+            return True
+        signed = (self.sign(marks, key).encode() for key in self.old)
         return any(hmac.compare_digest(given, each) for each in signed)
 
 
@@ -154,8 +157,17 @@ def stamp(marks: Marks, seal: Seal) -> dict[str, MarkValue]:
 def common(marks: Marks) -> str:
     """What is signed and is the same for letters that failed alike: flow, origin and count."""
     origin = marks.origin
-    where = (origin.queue, origin.exchange, origin.routing_key)
-    said = (marks.flow, *where, str(marks.retries))
+    return _common(
+        marks.flow, origin.queue, origin.exchange, origin.routing_key, str(marks.retries)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _common(*said: str) -> str:
+    return _with_lengths(said)
+
+
+def _with_lengths(said: Iterable[str]) -> str:
     return "".join([f"{len(part)}:{part}" for part in said])
 
 
@@ -206,13 +218,21 @@ def _parse(headers: Mapping[str, object]) -> Marks | None:
         return None
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < 0:
         return None
+    if len(flow) + len(queue) + len(exchange) + len(key) > LONGEST_NAMES:
+        return None  # no broker has such names, and none of them is remembered below
     deaths, replay = _deaths(headers), replay_in(headers)
-    return Marks(letter, flow, Origin(queue, exchange, key), retries, since, deaths, replay)
+    return Marks(letter, flow, _origin(queue, exchange, key), retries, since, deaths, replay)
+
+
+@lru_cache(maxsize=1024)
+def _origin(queue: str, exchange: str, routing_key: str) -> Origin:
+    """Letters that failed together share where they failed."""
+    return Origin(queue, exchange, routing_key)
 
 
 def _deaths(headers: Mapping[str, object]) -> dict[str, int]:
     counts = headers.get(DEATHS)
-    if not isinstance(counts, dict) or len(counts) > 8:
+    if not counts or not isinstance(counts, dict) or len(counts) > 8:
         return {}
     return {str(reason)[:32]: n for reason, n in counts.items() if type(n) is int and 0 < n < 2**31}
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from service.core import marks
@@ -22,8 +23,7 @@ FINGERPRINT = "x-dlo-fingerprint"
 LONGEST_ERROR = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Testimony:
+class Testimony(NamedTuple):
     """What the headers tell of the failure; whatever they do not tell is empty."""
 
     dialect: str = ""
@@ -50,7 +50,7 @@ class Dialect:
     trace: str = ""
     retries: str = ""
     failed_at: str = ""
-    queue: Callable[[Headers, str], str] = lambda _headers, _dead: ""
+    queue: Callable[[Headers, str], str] | None = None
     exchange: str = ""
     routing_key: str = ""
 
@@ -59,14 +59,14 @@ class Dialect:
         trace = words(headers.get(self.trace), LONGEST_TRACE) if self.trace else ""
         return Testimony(
             self.name,
-            words(headers.get(self.error_type), 255) or root_type(trace),
+            words(headers.get(self.error_type), LONGEST_NAME) or root_type(trace),
             words(headers.get(self.error), LONGEST_ERROR),
             innermost(trace) if trace else "",
-            self.queue(headers, dead_queue)[:LONGEST_NAME],
-            words(headers.get(self.exchange), LONGEST_NAME),
-            words(headers.get(self.routing_key), LONGEST_NAME),
-            number(headers.get(self.retries)),
-            moment(headers.get(self.failed_at)),
+            self.queue(headers, dead_queue)[:LONGEST_NAME] if self.queue else "",
+            words(headers.get(self.exchange), LONGEST_NAME) if self.exchange else "",
+            words(headers.get(self.routing_key), LONGEST_NAME) if self.routing_key else "",
+            number(headers.get(self.retries)) if self.retries else 0,
+            moment(headers.get(self.failed_at)) if self.failed_at else None,
         )
 
 

@@ -22,6 +22,7 @@ UNPACKERS = {kind: struct.Struct(form).unpack_from for kind, form in NUMBERS.ite
 REPEATED = frozenset((names.RETRY_COUNT, names.ORIGINAL_EXCHANGE, names.ORIGINAL_ROUTING_KEY))
 REPEATED |= {names.ORIGINAL_QUEUE, names.FLOW, names.FIRST_FAILURE, names.ERROR, names.ERROR_TYPE}
 LENGTH = struct.Struct(">I")
+TEXT_OCTET = b"S"[0]
 TEXT, NARROW, WIDE = struct.Struct(">cI"), struct.Struct(">ci"), struct.Struct(">cq")
 
 
@@ -61,14 +62,42 @@ def walk(table: bytes) -> Iterator[tuple[bytes, int, int, int]]:
         at = stop
 
 
-def decode_table(table: bytes, depth: int = 0) -> tuple[dict[str, object], str]:
+def decode_table(table: bytes) -> tuple[dict[str, object], str]:
     """All that can be read of a table, and the first thing that could not ("" when all could)."""
+    try:
+        return read_sound(table, 0, len(table), 0), ""
+    except (Unreadable, IndexError, UnicodeDecodeError, struct.error):
+        return _salvage(table)  # once, at the top: at every level it would double each time
+
+
+def read_sound(data: bytes, at: int, end: int, depth: int) -> dict[str, object]:
+    """The table that stands here; raises at the first thing that cannot be read."""
+    read: dict[str, object] = {}
+    while at < end:
+        value = at + 1 + data[at]
+        if data[value] == TEXT_OCTET:
+            start = value + 5
+            stop: int = start + LENGTH.unpack_from(data, value + 1)[0]
+            if stop > end:
+                raise Unreadable("a field longer than its table")
+            try:
+                read[data[at + 1 : value].decode()] = data[start:stop].decode()
+            except UnicodeDecodeError:
+                read[data[at + 1 : value].decode()] = bytearray(data[start:stop])
+        else:
+            stop = _end_of_value(data, value, end)
+            read[data[at + 1 : value].decode()] = value_at(data, value, stop, depth)
+        at = stop
+    return read
+
+
+def _salvage(table: bytes) -> tuple[dict[str, object], str]:
     read: dict[str, object] = {}
     fault = ""
     try:
         for name, _, value, stop in walk(table):
             try:
-                read[name.decode()] = value_at(table, value, stop, depth)
+                read[name.decode()] = value_at(table, value, stop)
             except (Unreadable, UnicodeDecodeError, struct.error) as problem:
                 fault = fault or f"header {_shown(name)} cannot be read: {_why(problem)}"
     except (Unreadable, IndexError, struct.error) as problem:
@@ -186,10 +215,10 @@ def _nested(kind: bytes, content: bytes, depth: int) -> object:
     if depth > DEEPEST:
         raise Unreadable(f"nested more than {DEEPEST} deep")
     if kind == b"F":
-        read, fault = decode_table(content, depth)
-        if fault:
-            raise Unreadable(fault)
-        return read
+        try:
+            return read_sound(content, 0, len(content), depth)
+        except (IndexError, UnicodeDecodeError, struct.error) as problem:
+            raise Unreadable(_why(problem)) from None
     items, at = [], 0
     while at < len(content):
         stop = _end_of_value(content, at, len(content))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from service.edge.fields import LENGTH, WireTime
 
@@ -21,8 +21,7 @@ MOMENT = struct.Struct(">Q")
 Reader = Callable[[bytes, int], tuple[object, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Properties:
+class Properties(NamedTuple):
     """What a content header says: the bytes without the header table, the table, and the values."""
 
     plain: bytes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from service.core.fingerprint import Cause
 
@@ -17,34 +18,37 @@ class Sent:
     letter: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Burial:
-    """Bytes are the truth; texts are clean already, and bounded."""
+class Burial(NamedTuple):
+    """Bytes are the truth; texts are clean already, and bounded.
+
+    In the order in which it is written: first what is the letter's own, from `flow` on what letters
+    that failed alike have in common, and last what is not written.
+    """
 
     id: str
     letter: str
+    error: str
+    reason: str
+    facts: str
+    """JSON: `{"headers": {…}, "properties": {…}}`."""
+    digest: bytes
+    body: bytes
+    headers: bytes
+    properties: bytes
+    first_failure: datetime
     flow: str
     queue: str
     origin_queue: str
     exchange: str
     routing_key: str
-    cause: Cause
     error_type: str
-    error: str
     place: str
-    reason: str
-    retries: int
-    digest: bytes
-    body: bytes
-    headers: bytes
-    properties: bytes
-    facts: str
-    """JSON: `{"headers": {…}, "properties": {…}}`."""
     content_type: str
-    first_failure: datetime
-    redelivered: bool = False
-    """The broker gave it out before: it may be a copy that we hold already."""
+    retries: int
+    cause: Cause
     discarded: bool = False
     """Only to be recorded: it was dropped on purpose."""
+    redelivered: bool = False
+    """The broker gave it out before: it may be a copy that we hold already."""
     sent: Sent | None = None
     """A replay of ours sent it, by its signed mark."""

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from sqlalchemy import Row, select, update
 
-from service.core.identity import burial_digest
+from service.core.identity import body_digest, burial_digest
 from service.core.states import OPEN, LetterState
 from service.ledger.again import again
 from service.ledger.audit import Deed, write
@@ -90,7 +90,7 @@ def _copy(row: Row[Any], new: Content, now: datetime) -> dict[str, Any]:
         "headers": new.headers,
         "facts": new.facts,
         "size": len(new.body),
-        "digest": burial_digest(bytes(row.properties), new.headers, new.body),
+        "digest": burial_digest(bytes(row.properties), new.headers, body_digest(new.body)),
         "burials": 1,
         "replays": 0,
         "replay": None,

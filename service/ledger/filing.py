@@ -7,7 +7,7 @@ never overwrites a newer one, and counts of letters, causes and hours are those 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select, tuple_
@@ -99,12 +99,11 @@ async def _recognised(connection: AsyncConnection, burials: Sequence[Burial]) ->
     marked = (REPLAY_ITEMS.c.replay, REPLAY_ITEMS.c.position, LETTERS.c.id)
     wanted = select(*marked).select_from(items).where(tuple_(*marked).in_(sent))
     known = {Sent(*row) for row in await connection.execute(wanted)}
-    return [replace(b, id=b.sent.letter) if b.sent in known else b for b in burials]
+    return [b._replace(id=b.sent.letter) if b.sent in known else b for b in burials]
 
 
 def _first_of_each(burials: Iterable[Burial]) -> tuple[list[Burial], list[Burial]]:
-    """The first burial of each letter in order of their ids, so that two batches with the same
-    letters wait for each other instead of in a circle; and the further burials."""
+    """The first burial of each letter, and the further burials."""
     first: dict[str, Burial] = {}
     later: list[Burial] = []
     for burial in burials:
@@ -112,7 +111,7 @@ def _first_of_each(burials: Iterable[Burial]) -> tuple[list[Burial], list[Burial
             later.append(burial)
         else:
             first[burial.id] = burial
-    return [first[id_] for id_ in sorted(first)], later
+    return list(first.values()), later
 
 
 async def _merge(

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from uuid import uuid4
 
 from service.core import marks
-from service.core.cleaning import clean, facts, words
+from service.core.cleaning import clean, words
 from service.core.fingerprint import Failure, cause_of
 from service.core.history import DEATH_REASONS, LONGEST_NAME, Death, newest_death
-from service.core.identity import burial_digest, letter_identity
+from service.core.identity import body_digest, burial_digest, letter_identity
 from service.core.marks import Marks, Origin, Seal
 from service.core.replayed import replayed_in
 from service.edge import dialects
@@ -20,9 +21,12 @@ from service.edge.fields import decode_only, decode_table
 from service.edge.properties import open_properties
 from service.edge.wire import Delivered
 from service.ledger.burial import Burial, Sent
+from service.office.searchable import searchable
 
 LONGEST_TABLE = 64 * 1024
 """Larger header tables are not decoded as a whole: 60 000 booleans hold the loop for most of a second."""
+NAMES = 1024
+"""Names of queues and keys that are remembered: letters share them."""
 ADOPTED = "adopted"
 Headers = Mapping[str, object]
 
@@ -51,36 +55,35 @@ class Inquest:
     def hold(self, taken: Delivered, source: Source, now: datetime) -> Burial:
         """One letter's burial, with everything that its headers tell."""
         said = open_properties(taken.properties)
-        headers = _headers(said.table)
+        headers, body = _headers(said.table), body_digest(taken.body)
         letter, known = self._letter(headers, _text(said.values.get("message_id")))
         death, told = newest_death(headers), dialects.testimony(headers, source.queue)
         origin = _origin(source, known, death, told, taken)
         failure = _failure(headers, told, death, origin.queue)
-        cause = cause_of(failure)
         return Burial(
-            id=letter_identity(letter, origin.queue, taken.body) if letter else uuid4().hex,
-            letter=clean(letter, LONGEST_NAME),
-            flow=source.flow,
-            queue=clean(source.queue, LONGEST_NAME),
-            origin_queue=_name(origin.queue),
-            exchange=_name(origin.exchange),
-            routing_key=_name(origin.routing_key),
-            cause=cause,
-            error_type=failure.error_type,
-            error=failure.error or told.error,
-            place=failure.place,
-            reason=_reason(headers, told, death, source),
-            retries=known.retries if known else told.retries,
-            digest=burial_digest(said.plain, said.table, taken.body),
-            body=taken.body,
-            headers=said.table,
-            properties=said.plain,
-            facts=facts(headers, said.values),
-            content_type=words(said.values.get("content_type"), LONGEST_NAME),
-            first_failure=_first_failure(known, told, death, now),
-            redelivered=taken.redelivered,
-            discarded=source.discarded,
-            sent=self._sent(headers, origin.queue, taken.body),
+            letter_identity(letter, origin.queue, body) if letter else uuid4().hex,
+            clean(letter, LONGEST_NAME),
+            failure.error or told.error,
+            _reason(headers, told, death, source),
+            searchable(headers, said.values),
+            burial_digest(said.plain, said.table, body),
+            taken.body,
+            said.table,
+            said.plain,
+            _first_failure(known, told, death, now),
+            source.flow,
+            _bounded(source.queue),
+            _name(origin.queue),
+            _name(origin.exchange),
+            _name(origin.routing_key),
+            failure.error_type,
+            failure.place,
+            words(said.values.get("content_type"), LONGEST_NAME),
+            known.retries if known else told.retries,
+            cause_of(failure),
+            source.discarded,
+            taken.redelivered,
+            self._sent(headers, origin.queue, taken.body),
         )
 
     def bare(self, taken: Delivered, source: Source, now: datetime, why: str) -> Burial:
@@ -91,7 +94,7 @@ class Inquest:
             id=uuid4().hex,
             letter="",
             flow=source.flow,
-            queue=clean(source.queue, LONGEST_NAME),
+            queue=_bounded(source.queue),
             origin_queue="",
             exchange="",
             routing_key="",
@@ -101,7 +104,7 @@ class Inquest:
             place="",
             reason=reason,
             retries=0,
-            digest=burial_digest(said.plain, said.table, taken.body),
+            digest=burial_digest(said.plain, said.table, body_digest(taken.body)),
             body=taken.body,
             headers=said.table,
             properties=said.plain,
@@ -136,10 +139,16 @@ def _headers(table: bytes) -> Headers:
     )
 
 
+@lru_cache(maxsize=NAMES)
+def _bounded(text: str) -> str:
+    return clean(text, LONGEST_NAME)
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+@lru_cache(maxsize=NAMES)
 def _name(text: str) -> str:
     """A name that can be sent to; "" for one that no broker has: they hold 255 bytes."""
     kept = clean(text)
@@ -176,11 +185,11 @@ def _died_under(death: Death | None, told: Testimony) -> str:
 def _failure(headers: Headers, told: Testimony, death: Death | None, queue: str) -> Failure:
     given = words(headers.get(dialects.FINGERPRINT), LONGEST_NAME)
     if told.error_type in DEATH_REASONS:  # our desk saw only how it died
-        return Failure(given, reason=told.error_type, queue=clean(queue, LONGEST_NAME))
+        return Failure(given, reason=told.error_type, queue=_bounded(queue))
     status = words(headers.get(marks.FINAL_STATUS), 10)
     kind = told.error_type or (f"HTTP {status}" if status else "")
     reason = death.reason if death is not None else ""
-    return Failure(given, kind, told.error, told.place, reason, clean(queue, LONGEST_NAME))
+    return Failure(given, kind, told.error, told.place, reason, _bounded(queue))
 
 
 def _reason(headers: Headers, told: Testimony, death: Death | None, source: Source) -> str:
@@ -199,4 +208,4 @@ def _first_failure(
     said = known.first_failure if known else told.failed_at or (death.since if death else None)
     if said is None or not 1990 <= said.year < 9999:
         return now
-    return min(said.astimezone(UTC), now)
+    return min(said if said.tzinfo is UTC else said.astimezone(UTC), now)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 
 import structlog
@@ -23,7 +22,7 @@ from service.office.intake_desk import WRITTEN_AT_ONCE, Desk
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 NOT_FOUND, NO_ACCESS = 404, 403
 PAUSE_OF_MANY = 30.0
-BREATH = 20
+BREATH = 40
 """Letters read at a stretch: the loop belongs to other letters too."""
 
 
@@ -182,7 +181,7 @@ class Taker:
                 if refuses_a_row(away):
                     raise
                 if isinstance(away, InDoubt):  # they may be filed, and sent back by now
-                    burials = [replace(burial, redelivered=True) for burial in burials]
+                    burials = [burial._replace(redelivered=True) for burial in burials]
                 self._hold_up(str(away))
                 if self._stopping.is_set():
                     return None

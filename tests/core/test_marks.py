@@ -61,6 +61,13 @@ def test_what_is_stamped_is_read_again(marks: Marks, key: bytes) -> None:
     assert read(stamp(marks, Seal(key)), Seal(key)) == marks
 
 
+def test_names_that_no_broker_has_are_no_marks() -> None:
+    longest = replace(MARKS, origin=Origin("q" * 255, "e" * 255, "k" * 255))
+    assert read(stamp(longest, SEAL), SEAL) == longest
+    longer = replace(MARKS, origin=Origin("q" * 2000, "", ""))
+    assert isinstance(read(stamp(longer, SEAL), SEAL), Unmarked)
+
+
 @given(tables, st.sampled_from([SEAL, Seal()]))
 def test_any_header_table_gives_marks_or_unmarked(table: dict[str, object], seal: Seal) -> None:
     assert isinstance(read(table, seal), Marks | Unmarked)

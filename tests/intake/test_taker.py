@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import pytest
@@ -65,12 +65,12 @@ class Careless(Inquest):
         if taken.body == b"stumble":
             raise RuntimeError("a bug")
         bad = taken.body.startswith((b"bad", b"worse"))
-        return replace(burial, error="\x00") if bad else burial
+        return burial._replace(error="\x00") if bad else burial
 
     def bare(self, taken: Delivered, source: Source, now: datetime, why: str) -> Burial:
         burial = Inquest.bare(self, taken, source, now, why)
         bad = taken.body.startswith(b"worse")
-        return replace(burial, error="\x00") if bad else burial
+        return burial._replace(error="\x00") if bad else burial
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Table, select
 
 from service.core.fingerprint import Failure, cause_of
-from service.core.identity import burial_digest, letter_identity
+from service.core.identity import body_digest, burial_digest, letter_identity
 from service.ledger.book import Book
 from service.ledger.burial import Burial
 
@@ -20,7 +20,7 @@ def burial(letter: str = "a", attempt: int = 1, error: str = "boom", **others: A
     body, queue = others.pop("body", b"{}"), others.pop("origin_queue", "orders")
     headers = b"\x07attempt" + b"I" + attempt.to_bytes(4, "big")
     values: dict[str, Any] = {
-        "id": letter_identity(letter, queue, body),
+        "id": letter_identity(letter, queue, body_digest(body)),
         "letter": letter,
         "flow": "dlq_processor",
         "queue": "dlq-queue",
@@ -33,7 +33,7 @@ def burial(letter: str = "a", attempt: int = 1, error: str = "boom", **others: A
         "place": "",
         "reason": f"attempt {attempt}",
         "retries": attempt,
-        "digest": burial_digest(b"", headers, body),
+        "digest": burial_digest(b"", headers, body_digest(body)),
         "body": body,
         "headers": headers,
         "properties": b"\x00\x00",

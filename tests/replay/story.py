@@ -134,7 +134,11 @@ class Story:
 
     async def sees(self, count: int, within: float = 20) -> None:
         """Wait until consumers have seen so many deliveries of replays."""
-        await eventually(lambda: len(self.replayed) >= count, within)
+        try:
+            await eventually(lambda: len(self.replayed) >= count, within)
+        except AssertionError:
+            _, jobs = self.service.get("/api/v1/replays")
+            raise AssertionError(f"{len(self.replayed)} of {count} came; {jobs}") from None
 
     async def take(self, message: AbstractIncomingMessage) -> None:
         """One delivery, by any consumer."""

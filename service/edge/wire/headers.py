@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from service.core.marks import is_dropped
-from service.edge.fields import FIXED, LENGTH, Unreadable, value_at, without
+from service.edge.fields import FIXED, LENGTH, Unreadable, read_sound, value_at, without
 from service.edge.tolerance import Headers
 
 TEXT, TABLE, COUNTED = b"S"[0], b"F"[0], frozenset(b"SxAF")
@@ -99,7 +99,7 @@ def _remembered(field: bytes) -> object:
     """The broker's history is a list of tables, mostly of one: that has a short way too."""
     try:
         return _tables(field) if field[:1] == b"A" else value_at(field, 0, len(field))
-    except Odd:
+    except (Odd, IndexError, UnicodeDecodeError, struct.error):
         return value_at(field, 0, len(field))
 
 
@@ -111,27 +111,7 @@ def _tables(field: bytes) -> list[object]:
             raise Odd
         start = at + 5
         at = start + LENGTH.unpack_from(field, at + 1)[0]
-        found.append(_table(field, start, at))
-    return found
-
-
-def _table(data: bytes, at: int, end: int) -> dict[str, object]:
-    """A table of texts and numbers; anything else in it is decoded as everywhere."""
-    found: dict[str, object] = {}
-    while at < end:
-        value = at + 1 + data[at]
-        kind = data[value]
-        if kind in COUNTED:
-            stop: int = value + 5 + LENGTH.unpack_from(data, value + 1)[0]
-        else:
-            stop = value + 1 + SIZES.get(kind, end)
-        if stop > end:
-            raise Odd
-        name = data[at + 1 : value].decode()
-        found[name] = (
-            _text(data[value + 5 : stop]) if kind == TEXT else value_at(data, value, stop, 2)
-        )
-        at = stop
+        found.append(read_sound(field, start, at, depth=2))
     return found
 
 
