@@ -1,4 +1,4 @@
-"""Retention: letters that need nobody any more are forgotten after their time, a few at a time."""
+"""Retention: letters and jobs that need nobody any more are forgotten after their time, few at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from sqlalchemy import delete, exists, select, tuple_
 from service.core.states import CauseState, LetterState
 from service.ledger.again import again
 from service.ledger.book import Book
-from service.ledger.tables import BURIALS, CAUSE_HOURS, CAUSES, LETTER_COUNTS, LETTERS
+from service.ledger.tables import (
+    BURIALS,
+    CAUSE_HOURS,
+    CAUSES,
+    LETTER_COUNTS,
+    LETTERS,
+    REPLAY_ITEMS,
+    REPLAYS,
+)
 
 DONE = (LetterState.HANDLED, LetterState.QUIET)
 DISCARDED = (LetterState.DISCARDED,)
@@ -75,6 +83,27 @@ async def forget_counts(book: Book) -> int:
             if keys:
                 await connection.execute(delete(LETTER_COUNTS).where(tuple_(*key).in_(keys)))
             return len(keys)
+
+    return await again(once)
+
+
+async def forget_replays(book: Book, before: datetime) -> int:
+    """Drop jobs that ended before, their letters' results first; how many, and never more than a few
+    at once. What people did stays in the audit."""
+    own, mine = REPLAYS.c, (REPLAY_ITEMS.c.replay, REPLAY_ITEMS.c.position)
+    ended = select(own.id).where(own.ended_at < before).order_by(own.ended_at).limit(AT_ONCE)
+
+    async def once() -> int:
+        async with book.writing() as connection:
+            rows = await connection.execute(ended.with_for_update(skip_locked=True))
+            jobs = list(rows.scalars())
+            results = select(*mine).where(mine[0].in_(jobs)).limit(AT_ONCE)
+            keys = [tuple(row) for row in await connection.execute(results)] if jobs else []
+            if keys:
+                await connection.execute(delete(REPLAY_ITEMS).where(tuple_(*mine).in_(keys)))
+            if jobs and len(keys) < AT_ONCE:
+                await connection.execute(delete(REPLAYS).where(own.id.in_(jobs)))
+            return max(len(jobs), len(keys))
 
     return await again(once)
 

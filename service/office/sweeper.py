@@ -22,6 +22,7 @@ from service.ledger.retention import (
     forget_causes,
     forget_counts,
     forget_hours,
+    forget_replays,
 )
 from service.office.intake_desk import utc_now
 
@@ -65,6 +66,7 @@ class Sweeper:
             gone += await _all(partial(forget, self.book, states, now - kept))
         await _all(partial(forget_counts, self.book))
         await _all(partial(forget_causes, self.book, now - self.retention))
+        await _all(partial(forget_replays, self.book, now - self.retention))
         await forget_hours(self.book, now - HOURS_KEPT)
         if gone:
             log = structlog.get_logger("dlo.ledger")

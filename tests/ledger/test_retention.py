@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -10,18 +11,31 @@ from functools import partial
 import pytest
 from sqlalchemy import update
 
+from service.core.replay import Terms
 from service.core.states import LetterState
+from service.ledger import retention
 from service.ledger.book import Book
 from service.ledger.filing import file
+from service.ledger.filters import Filter
 from service.ledger.parked import parked
+from service.ledger.replays import Draft, Replay, open_replay
 from service.ledger.schema import upgrade
-from service.ledger.tables import BURIALS, CAUSE_HOURS, CAUSES, LETTER_COUNTS, LETTERS
+from service.ledger.tables import (
+    BURIALS,
+    CAUSE_HOURS,
+    CAUSES,
+    LETTER_COUNTS,
+    LETTERS,
+    REPLAY_ITEMS,
+    REPLAYS,
+)
 from service.office import sweeper
 from service.office.sweeper import Sweeper
 from tests.ledger.burials import NOW, burial, rows
 from tests.servers.waiting import eventually
 
 DAY = timedelta(days=1)
+TERMS = Terms(rate=50, canary=1, stop_percent=10, watch=timedelta(seconds=30))
 
 
 @pytest.fixture
@@ -73,6 +87,31 @@ async def test_causes_without_letters_go_unless_people_spoke_of_them(book: Book)
     assert [row["letters"] for row in await rows(book, LETTER_COUNTS)] == [1]
     await file(book, [burial("again", error="untouched")], NOW + 32 * DAY)
     assert len(await rows(book, CAUSES)) == 4
+
+
+async def test_jobs_go_when_they_ended_long_ago(
+    book: Book, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "AT_ONCE", 2)
+    monkeypatch.setattr(sweeper, "AT_ONCE", 2)
+    await file(book, [burial(name) for name in "abc"], NOW)
+    jobs = []
+    for number, ended in enumerate((NOW, NOW + DAY, None)):
+        draft = Draft(f"{number:016}", "anna", Filter(), {}, TERMS, b"digest")
+        job = await open_replay(book, draft, NOW)
+        assert isinstance(job, Replay)
+        jobs.append(job.id)
+        async with book.writing() as connection:
+            step = update(REPLAYS).where(REPLAYS.c.id == job.id)
+            await connection.execute(step.values(ended_at=ended))
+            # Free its letters for the next one.
+            await connection.execute(update(LETTERS).values(state="parked", replay=None))
+    for after, left in ((29, jobs), (30.5, jobs[1:]), (99, jobs[2:])):
+        now = NOW + after * DAY
+        await Sweeper(book, 30 * DAY, DAY, clock=partial(lambda moment: moment, now)).sweep()
+        assert {row["id"] for row in await rows(book, REPLAYS)} == set(left)
+        results = Counter(row["replay"] for row in await rows(book, REPLAY_ITEMS))
+        assert results == dict.fromkeys(left, 3), "all of a job or nothing"
 
 
 async def test_the_sweeper_outlives_any_fault(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
