@@ -38,8 +38,8 @@ def pytest_configure() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Where a test that was failed for hanging hangs on, the run ends as by Ctrl-C."""
-    asked = item.config.getoption("timeout")
-    patience = float(item.config.getini("timeout") if asked is None else asked)
+    asked = (item.config.getoption("timeout"), os.environ.get("PYTEST_TIMEOUT"))
+    patience = float(next((a for a in asked if a is not None), item.config.getini("timeout")))
     watch = Timer(2 * patience, lambda: os.kill(os.getpid(), signal.SIGTERM))
     watch.daemon = True
     if patience:

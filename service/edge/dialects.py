@@ -148,7 +148,7 @@ def testimony(headers: Headers, dead_queue: str) -> Testimony:
     """Who says most: our own desk where it saw an error, then the framework that gave the letter up,
     then our desk again (it saw only that a consumer rejected it), then the documents' own headers."""
     own = headers.get(marks.ERROR_TYPE)
-    if marks.ERROR in headers and own and own not in DEATH_REASONS:
+    if marks.ERROR in headers and own and not (isinstance(own, str) and own in DEATH_REASONS):
         return OURS.hear(headers, dead_queue)
     for dialect in (*FRAMEWORKS, OURS, *DOCUMENTS):
         if dialect.known_by in headers:

@@ -217,7 +217,9 @@ def _nested(kind: bytes, content: bytes, depth: int) -> object:
     if kind == b"F":
         try:
             return read_sound(content, 0, len(content), depth)
-        except (IndexError, UnicodeDecodeError, struct.error) as problem:
+        except UnicodeDecodeError:
+            raise Unreadable("a name in it is not UTF-8") from None
+        except (IndexError, struct.error) as problem:
             raise Unreadable(_why(problem)) from None
     items, at = [], 0
     while at < len(content):

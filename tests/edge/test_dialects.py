@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pamqp import commands
 from pamqp.header import ContentHeader
 
+from service.core.marks import ERROR, ERROR_TYPE
 from service.edge import dialects
 from service.edge.dialects import SPOKEN, moment
 from service.edge.properties import open_properties, read_properties
@@ -45,9 +46,18 @@ def test_moments(text: object, read: datetime | None) -> None:
     assert moment(text) == read
 
 
-@given(st.dictionaries(st.sampled_from(sorted(SPOKEN)), st.text() | st.integers() | st.binary()))
+ANYTHING = st.text() | st.integers() | st.binary().map(bytearray) | st.lists(st.text()) | st.none()
+
+
+@given(st.dictionaries(st.sampled_from(sorted(SPOKEN)), ANYTHING))
 def test_no_header_makes_it_stumble(headers: dict[str, object]) -> None:
     assert len(dialects.testimony(headers, "q").queue) <= 255
+
+
+@pytest.mark.parametrize("kind", [bytearray(b"\xff"), ["Boom"], {"a": 1}])
+def test_an_error_type_that_is_no_text_is_words_all_the_same(kind: object) -> None:
+    told = dialects.testimony({ERROR: "no", ERROR_TYPE: kind}, "q")
+    assert (told.error, bool(told.error_type)) == ("no", True)
 
 
 def test_properties_are_taken_apart_and_read_again() -> None:

@@ -93,6 +93,7 @@ def test_every_kind_of_field_is_read(field: bytes, value: object) -> None:
         (b"\x01q" + b"?", "the header table cannot be read: unknown field type b'?'"),
         (b"\x01s" + b"S" + LENGTH.pack(9) + b"x", "a field longer than its table"),
         (b"\x05", "it ends too soon"),
+        (b"\x01n" + b"F" + LENGTH.pack(3) + b"\x01\xff" + b"V", "a name in it is not UTF-8"),
     ],
 )
 def test_what_cannot_be_read_is_said(field: bytes, fault: str) -> None:
@@ -107,6 +108,14 @@ def test_nesting_has_a_bottom() -> None:
     for _ in range(1000):
         inner = b"A" + LENGTH.pack(len(inner)) + inner
     assert "nested more than 32 deep" in decode_table(short_text("deep") + inner)[1]
+
+
+def test_a_fault_at_the_bottom_is_looked_for_once() -> None:
+    inner = b"\x01q?"
+    for _ in range(30):
+        inner = b"\x01n" + b"F" + LENGTH.pack(len(inner)) + inner
+    fault = decode_table(inner)[1]  # at every level anew it would take hours
+    assert fault == "header 'n' cannot be read: unknown field type b'?'"
 
 
 def test_one_field_is_found_without_reading_the_others() -> None:

@@ -18,6 +18,8 @@ from tests.poison.poisons import BAD_NAME, BOOLEANS, FAR, deaths, nested
 
 LONGEST = 64 * 1024
 DEATHS = deaths()
+# A table, and the text in it, three bytes longer than the list that they stand in.
+PAST_ITS_END = b"F\x00\x00\x00\x14" + b"\x05queue" + b"S\x00\x00\x00\x09" + b"orders"
 
 
 def agrees(table: bytes) -> None:
@@ -63,6 +65,7 @@ def test_histories_written_by_chance(seed: int) -> None:
         BAD_NAME + field("t", b"T", FAR),
         field("x-dlo-id", b"S", counted(b"\xff")),
         field("x-dlo-id", b"T", FAR),
+        field("x-death", b"A", counted(PAST_ITS_END)),
     ],
 )
 def test_odd_tables(table: bytes) -> None:

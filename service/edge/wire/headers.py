@@ -111,6 +111,8 @@ def _tables(field: bytes) -> list[object]:
             raise Odd
         start = at + 5
         at = start + LENGTH.unpack_from(field, at + 1)[0]
+        if at > end:
+            raise Odd
         found.append(read_sound(field, start, at, depth=2))
     return found
 
