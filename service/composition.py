@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from contextlib import suppress
 from importlib.metadata import version
 
 import structlog
@@ -25,14 +24,12 @@ from service.edge.opening import Opening
 from service.edge.post import RabbitPost
 from service.edge.reading import Limits
 from service.edge.wire.lane import Manners, WireLane
+from service.embedded import keep_current
 from service.flows.dlq_processor import drill
 from service.flows.dlq_processor.policy import FindRoute
 from service.flows.room import Reception, Room
 from service.front import open_front
-from service.ledger.away import LedgerAway
-from service.ledger.engine import is_sqlite
 from service.ledger.routes import Routes
-from service.ledger.schema import upgrade
 from service.office import waiting
 from service.office.watch import Watch
 from service.replaying import replay_room
@@ -191,7 +188,7 @@ def _office(
         front.open()
         beside = [work(reception) for room in rooms for work in room.work]
         own = [
-            _watch(settings, routes),
+            keep_current(settings.database.url.get_secret_value(), routes),
             opening.keep_standing(),
             archive.sweeper.run(),
             _tell(watch, routes),
@@ -228,15 +225,6 @@ def _office(
     )
     office.opening, office.archive, office.guard = opening, archive, front.guard
     return office
-
-
-async def _watch(settings: Settings, routes: Routes) -> None:
-    """Keep the routes current. The embedded ledger migrates itself; a server's schema is its owner's."""
-    url = settings.database.url.get_secret_value()
-    if is_sqlite(url):
-        with suppress(LedgerAway):
-            await upgrade(url)
-    await routes.watch()
 
 
 async def _tell(watch: Watch, routes: Routes) -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 import aiosqlite
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from sqlalchemy import URL, Connection, event
-from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry
 
 CONNECT_SECONDS = 3
 CLOSE_SECONDS = 1
 COMMAND_SECONDS = 10
+BUSY_SECONDS = 5
 IMMEDIATE = "dlo_immediate"
 
 
@@ -63,7 +62,6 @@ def _sqlite(url: str) -> AsyncEngine:
     # Not the URL as text: a file may have a "?" in its name.
     named = URL.create("sqlite+aiosqlite", database=str(sqlite_file(url)))
     engine = create_async_engine(named, async_creator=lambda: open_file(url))
-    event.listen(engine.sync_engine, "connect", _prepare)
     event.listen(engine.sync_engine, "begin", _begin)
     return engine
 
@@ -71,10 +69,34 @@ def _sqlite(url: str) -> AsyncEngine:
 async def open_file(url: str) -> aiosqlite.Connection:
     """A bare SQLite connection; its thread never keeps the process from ending."""
     _make_folder(url)
-    connect = partial(sqlite3.connect, sqlite_file(url), check_same_thread=False)
-    connection = _File(connect, iter_chunk_size=64)
+    # The driver would open transactions late and never for DDL: with no isolation level, we do.
+    free = {"check_same_thread": False, "isolation_level": None}
+    connection = _File(partial(sqlite3.connect, sqlite_file(url), **free), iter_chunk_size=64)
     connection._thread.daemon = True  # as SQLAlchemy does where it opens the file itself
-    return await connection
+    await connection
+    try:
+        for pragma in (f"busy_timeout = {BUSY_SECONDS * 1000}", "foreign_keys = ON"):
+            await connection.execute_fetchall(f"PRAGMA {pragma}")
+        await _write_ahead(connection)
+    except BaseException:
+        connection.stop()
+        raise
+    return connection
+
+
+async def _write_ahead(connection: aiosqlite.Connection) -> None:
+    """Of those that open a new file at once only one may change its mode, and SQLite turns the others
+    away without the patience that it has for all else."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + BUSY_SECONDS
+    while True:
+        try:
+            await connection.execute_fetchall("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or loop.time() > until:
+                raise
+        await asyncio.sleep(0.02)
 
 
 class _File(aiosqlite.Connection):
@@ -99,15 +121,6 @@ def _make_folder(url: str) -> None:
     except OSError as error:
         reason = f"its folder cannot be made ({error.strerror})"
         raise sqlite3.OperationalError(reason) from error
-
-
-def _prepare(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
-    """The driver would open transactions late and never for DDL: with no isolation level, we do."""
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    for pragma in ("busy_timeout = 5000", "journal_mode = WAL", "foreign_keys = ON"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
 
 
 def _begin(connection: Connection) -> None:

@@ -17,3 +17,11 @@ async def test_a_file_that_is_left_twice_is_left(tmp_path: Path) -> None:
     leaving.cancel()
     left, _ = await asyncio.wait([leaving], timeout=5)
     assert left == {leaving}
+
+
+async def test_many_open_a_new_file_at_once(tmp_path: Path) -> None:
+    """Only one may change its mode; SQLite turns the others away at once."""
+    for number in range(40):
+        url = f"sqlite+aiosqlite:///{tmp_path / str(number)}.db"
+        for connection in await asyncio.gather(*(open_file(url) for _ in range(8))):
+            await connection.close()
