@@ -10,21 +10,22 @@ def body_digest(body: bytes) -> bytes:
     return sha256(body).digest()
 
 
-def letter_identity(letter: str, origin_queue: str, body: bytes) -> str:
-    """32 hex digits for one letter that died in one queue; `body` is the digest of its body.
+def letter_identity(letter: str, origin_queue: str, digest: bytes) -> str:
+    """32 hex digits for one letter that died in one queue, with a body of this digest.
 
     Senders reuse message ids: the same id with another body, or in another queue, is another letter.
     """
-    name, queue = (
-        letter.encode("utf-8", "surrogatepass"),
-        origin_queue.encode("utf-8", "surrogatepass"),
-    )
-    said = b"%d:%b%d:%b%d:%b" % (len(name), name, len(queue), queue, len(body), body)
+    name, queue = _bytes(letter), _bytes(origin_queue)
+    said = b"%d:%b%d:%b%d:%b" % (len(name), name, len(queue), queue, len(digest), digest)
     return sha256(said).hexdigest()[:32]
 
 
-def burial_digest(properties: bytes, headers: bytes, body: bytes) -> bytes:
-    """The same bytes again are a copy of one burial, any other bytes are another; `body` is the digest
-    of its body."""
+def burial_digest(properties: bytes, headers: bytes, digest: bytes) -> bytes:
+    """The same bytes again, with a body of this digest, are a copy of one burial; any other bytes are
+    another."""
     lengths = b"%d:%d:" % (len(properties), len(headers))
-    return sha256(b"".join((lengths, properties, headers, body))).digest()
+    return sha256(b"".join((lengths, properties, headers, digest))).digest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
